@@ -1,11 +1,15 @@
 /* cmd_devices.c - `devices`: what is there, and the load report, which says why the rest is not. */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "bench/tables.h"
 #include "spec/number.h"
+
+#define SENSORS_NS 100000000L /* between two readings: ten of the system's ticks, and nobody notices */
 
 static const output_column columns[] = {
     { "device", "device", -14, 0, 0 },       { "kind", "kind", -12, 0, 0 },
@@ -30,7 +34,78 @@ static void uuid_text(const uint8_t uuid[16], char text[40])
         at += sprintf(at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
 }
 
-static json_t *device_json(cek_device *device, const cek_device_info *info)
+static json_t *sensor_json(const cek_device_sensors *now, uint32_t sensor, double value)
+{
+    return now->known & sensor ? json_real(value) : json_null();
+}
+
+/* What is not known is null. */
+static json_t *sensors_json(const cek_device_sensors *now)
+{
+    return json_pack("{so so so so so so}", "utilization", sensor_json(now, CEK_SENSOR_UTILIZATION, now->utilization),
+                     "temperature_celsius", sensor_json(now, CEK_SENSOR_TEMPERATURE, now->celsius), "power_watts",
+                     sensor_json(now, CEK_SENSOR_POWER, now->watts), "clock_hertz",
+                     sensor_json(now, CEK_SENSOR_CLOCK, now->hertz), "used_bytes",
+                     size_json(now->known & CEK_SENSOR_MEMORY ? now->used_bytes : CEK_UNKNOWN), "throttled",
+                     now->known & CEK_SENSOR_THROTTLED ? json_boolean(now->throttled) : json_null());
+}
+
+/* A device without sensors knows nothing: that is no failure. 0 or an exit code. */
+static int sensors_ask(cek_device *device, cek_device_sensors *out)
+{
+    *out = (cek_device_sensors){ .size = sizeof *out };
+    const cek_status st = cek_device_read_sensors(device, out);
+    return st && st != CEK_UNSUPPORTED ? complain_status(st) : EXIT_OK;
+}
+
+/* The load of a processor is that since the reading before: this is the one before, where there is a device that tells
+ * something, but not yet that. */
+static void sensors_begin(cek_engine *engine)
+{
+    bool wait = false;
+    for (size_t i = 0; i < cek_engine_device_count(engine); i++) {
+        cek_device_sensors now = { .size = sizeof now };
+        if (!cek_device_read_sensors(cek_engine_device(engine, i), &now))
+            wait |= now.known && !(now.known & CEK_SENSOR_UTILIZATION);
+    }
+    if (wait)
+        nanosleep(&(struct timespec){ .tv_nsec = SENSORS_NS }, NULL);
+}
+
+/* One thing more, behind a comma. */
+static void text_add(char text[DEVICE_NOW_BYTES], const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void text_add(char text[DEVICE_NOW_BYTES], const char *format, ...)
+{
+    va_list args;
+    const size_t used = strlen(text),
+                 at = used + (used ? (size_t)snprintf(text + used, DEVICE_NOW_BYTES - used, ", ") : 0);
+    va_start(args, format);
+    if (at < DEVICE_NOW_BYTES)
+        vsnprintf(text + at, DEVICE_NOW_BYTES - at, format, args);
+    va_end(args);
+}
+
+int device_now(cek_device *device, char text[DEVICE_NOW_BYTES])
+{
+    cek_device_sensors now;
+    const int code = sensors_ask(device, &now);
+    *text = 0;
+    if (now.known & CEK_SENSOR_UTILIZATION)
+        text_add(text, "%.0f%% busy", 100 * now.utilization);
+    if (now.known & CEK_SENSOR_TEMPERATURE)
+        text_add(text, "%.0f degrees Celsius", now.celsius);
+    if (now.known & CEK_SENSOR_POWER)
+        text_add(text, "%.0f W", now.watts);
+    if (now.known & CEK_SENSOR_CLOCK)
+        text_add(text, "%.0f MHz", now.hertz * 1e-6);
+    if (now.known & CEK_SENSOR_MEMORY)
+        text_add(text, "%.1f of %.1f GiB in use", (double)now.used_bytes * 0x1p-30, (double)now.total_bytes * 0x1p-30);
+    if (now.known & CEK_SENSOR_THROTTLED && now.throttled)
+        text_add(text, "held back by heat or power");
+    return code;
+}
+
+static json_t *device_json(cek_device *device, const cek_device_info *info, const cek_device_sensors *now)
 {
     static const char *const kinds[] = { "accelerator", "cpu", "gpu", "accelerator" };
     json_t *types = json_array();
@@ -40,22 +115,24 @@ static json_t *device_json(cek_device *device, const cek_device_info *info)
     char uuid[40] = "", id[20];
     uuid_text(info->uuid, uuid);
     snprintf(id, sizeof id, "%016" PRIx64, info->numeric_id);
-    return json_pack("{ss ss ss ss ss ss ss ss ss si si so so so so sb sb sb sb ss}", "device", cek_device_name(device),
-                     "kind", kinds[info->kind < 4 ? info->kind : 0], "name", info->name, "vendor", info->vendor,
-                     "driver", info->driver, "pci", info->pci, "uuid", uuid, "processor", info->processor, "numeric_id",
-                     id, "compute_units", (int)info->compute_units, "copy_engines", (int)info->copy_engines,
-                     "total_bytes", size_json(info->total_bytes), "free_bytes", size_json(info->free_bytes),
-                     "max_alloc_bytes", size_json(info->max_alloc_bytes), "types", types, "unified_memory",
-                     (info->flags & CEK_DEVICE_UNIFIED_MEMORY) != 0, "inline", (info->flags & CEK_DEVICE_INLINE) != 0,
-                     "flushes_denormals", (info->flags & CEK_DEVICE_FLUSHES_DENORMALS) != 0, "joins",
-                     !(info->flags & CEK_DEVICE_ONLY_WHEN_NAMED), "reason", info->reason);
+    json_t *row = json_pack(
+        "{ss ss ss ss ss ss ss ss ss si si so so so so sb sb sb sb ss}", "device", cek_device_name(device), "kind",
+        kinds[info->kind < 4 ? info->kind : 0], "name", info->name, "vendor", info->vendor, "driver", info->driver,
+        "pci", info->pci, "uuid", uuid, "processor", info->processor, "numeric_id", id, "compute_units",
+        (int)info->compute_units, "copy_engines", (int)info->copy_engines, "total_bytes", size_json(info->total_bytes),
+        "free_bytes", size_json(info->free_bytes), "max_alloc_bytes", size_json(info->max_alloc_bytes), "types", types,
+        "unified_memory", (info->flags & CEK_DEVICE_UNIFIED_MEMORY) != 0, "inline",
+        (info->flags & CEK_DEVICE_INLINE) != 0, "flushes_denormals", (info->flags & CEK_DEVICE_FLUSHES_DENORMALS) != 0,
+        "joins", !(info->flags & CEK_DEVICE_ONLY_WHEN_NAMED), "reason", info->reason);
+    json_object_update_new(row, sensors_json(now));
+    return row;
 }
 
 /* What the table has no room for. 0 or an exit code. */
 static int device_note(output *out, cek_device *device)
 {
     cek_device_info info = { .size = sizeof info };
-    char uuid[40] = "";
+    char uuid[40] = "", now[DEVICE_NOW_BYTES];
     cek_status st = cek_device_describe(device, &info);
     if (st)
         return complain_status(st);
@@ -75,7 +152,10 @@ static int device_note(output *out, cek_device *device)
     if (info.flags & CEK_DEVICE_FLUSHES_DENORMALS)
         output_note(out, "    denormals  may count as 0");
     output_note(out, "    computes   as any device with id %016" PRIx64, info.numeric_id);
-    return EXIT_OK;
+    const int code = device_now(device, now);
+    if (*now)
+        output_note(out, "    now        %s", now);
+    return code;
 }
 
 static json_t *report_json(cek_engine *engine)
@@ -96,15 +176,17 @@ static json_t *report_json(cek_engine *engine)
 int devices_rows(const bench_options *o, cek_engine *engine, output *out)
 {
     int code = EXIT_OK;
+    sensors_begin(engine);
     output_open(out, o->output, columns, sizeof columns / sizeof *columns, "devices");
     for (size_t i = 0; i < cek_engine_device_count(engine); i++) {
         cek_device *device = cek_engine_device(engine, i);
         cek_device_info info = { .size = sizeof info };
+        cek_device_sensors now;
         cek_status st = cek_device_describe(device, &info);
-        if (st)
-            code = complain_status(st);
-        else
-            output_row(out, device_json(device, &info));
+        const int told = st ? complain_status(st) : sensors_ask(device, &now);
+        code = told ? told : code;
+        if (!st)
+            output_row(out, device_json(device, &info, &now));
     }
     return code;
 }

@@ -123,6 +123,20 @@ static void head_put(FILE *to)
     fputs(".</p>\n", to);
 }
 
+/* Which of the tables' times were taken beside other work, or of a device that was hot. 0 or an exit code. */
+static int sensors_put(FILE *to, cek_engine *engine)
+{
+    char text[DEVICE_NOW_BYTES];
+    int code = EXIT_OK;
+    for (size_t i = 0; i < cek_engine_device_count(engine) && !code; i++) {
+        cek_device *device = cek_engine_device(engine, i);
+        code = device_now(device, text);
+        if (*text)
+            fprintf(to, "<p>Before anything was measured %s: %s.</p>\n", cek_device_name(device), text);
+    }
+    return code;
+}
+
 /* All devices, also those that are not measured, and what became of every plugin. 0 or an exit code. */
 static int devices_put(FILE *to, const bench_options *o, cek_engine *engine)
 {
@@ -137,6 +151,9 @@ static int devices_put(FILE *to, const bench_options *o, cek_engine *engine)
     if (!code) {
         fputs("<h2>Devices</h2>\n", to);
         table_put(to, &out);
+        code = sensors_put(to, engine);
+    }
+    if (!code) {
         fputs("<h2>Load report</h2>\n<p>Every file that might have been a plugin, and why it is none where it is "
               "not.</p>\n<pre>",
               to);

@@ -11,6 +11,9 @@ typedef int table_rows(const bench_options *o, cek_device *const *devices, size_
 table_rows gemm_rows, conv_rows, op_rows, copy_rows, peak_rows;
 /* All devices that the engine has. */
 int devices_rows(const bench_options *o, cek_engine *engine, output *out);
+/* What sensors say of a device at this moment, in words; "" where it has none. 0 or an exit code. */
+enum { DEVICE_NOW_BYTES = 160 };
+int device_now(cek_device *device, char text[DEVICE_NOW_BYTES]);
 
 /* One of them as a command: on the devices that the options select for a job of `profile`. Its JSON says which
  * command it was of, which version, and on what devices. An exit code. */

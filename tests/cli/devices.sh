@@ -6,6 +6,7 @@ grep -q '^cpu:0 ' "$scratch/out" || wrong "no cpu:0 in the table"
 grep -q '^reference:0 .* no' "$scratch/out" || wrong "the reference joins by itself"
 grep -q 'load report' "$scratch/out" || wrong "no load report"
 grep -q '^    memory  *at most' "$scratch/out" || wrong "no details"
+grep -Eq '^    now        [0-9]+% busy, .*[0-9.]+ of [0-9.]+ GiB in use' "$scratch/out" || wrong "not what sensors say"
 # Of the project's own plugins one that was left out has a line, and no other has.
 if [ "$HAVE_OPENCL" = yes ]; then
     ! grep -q ': not built: ' "$scratch/out" || wrong "a plugin that was built is told as left out"
@@ -22,6 +23,14 @@ holds "$(value devices.0.compute_units) >= 1 && $(value devices.0.total_bytes) >
 holds "length(\"$(value devices.0.numeric_id)\") == 16 && $(value devices.0.copy_engines) >= 0"
 [ "$(value devices.0.processor)" = cpu ] || wrong "the processor is not the host's own"
 [ "$(value plugins.0.stage)" = loaded ] || wrong "the first plugin was not loaded"
+
+# What is known now: each a number in range, or null where it is not told.
+holds "$(value devices.0.used_bytes) > 1000000"
+holds "$(value devices.0.utilization) >= 0 && $(value devices.0.utilization) <= 1"
+for key in temperature_celsius power_watts clock_hertz; do
+    now=$(value devices.0.$key)
+    [ "$now" = null ] || holds "$now >= -50"
+done
 
 run 0 devices -o jsonl
 "$json" -l plugins <"$scratch/out" >/dev/null || wrong "JSON lines are none"
@@ -48,6 +57,9 @@ unset CEKERNELS_PLUGINS
 run 0 devices --json --plugin="$TEST_PLUGIN_DIR/reference.so"
 holds "$(value devices) == 1"
 [ "$(value devices.0.device)" = reference:0 ] || wrong "--plugin loads something else"
+for key in utilization temperature_celsius power_watts clock_hertz used_bytes throttled; do
+    [ "$(value devices.0.$key)" = null ] || wrong "the reference tells $key: $(value devices.0.$key)"
+done
 echo 'this is no plugin' >"$scratch/text.so"
 run 3 devices --plugin="$scratch/text.so"
 run 8 check --plugin="$scratch/text.so"
