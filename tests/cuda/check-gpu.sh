@@ -43,6 +43,37 @@ gpu 0 --only=graphs --time-limit=9000 # slow here, where a machine is shared
 says graphs passed '100 steps twice on cuda:0'
 gpu 0 --only=launches --time-limit=9000
 says launches passed 'cuda:0: [1-9][0-9]* operations among [1-9][0-9]* commands a step'
+# What NVIDIA's tool says of the same cards, in its own order, and of one that CUDA does not see.
+mkdir "$scratch/bin" && cat >"$scratch/bin/nvidia-smi" <<'END'
+#!/bin/sh
+case $* in *uuid*) cat "$SMI_SAYS" ;; esac
+END
+chmod +x "$scratch/bin/nvidia-smi"
+uuid() { printf 'GPU-%s' "$(printf "$1%.0s" 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 |
+    sed 's/\(.\{8\}\)\(.\{4\}\)\(.\{4\}\)\(.\{4\}\)/\1-\2-\3-\4-/')"; }
+smi() { # CELSIUS OF cuda:0
+    printf '%s, 50, 300.00, 1000, 5\n%s, 30, 70.10, 345, [N/A]\n%s, %s, 601.00, 1740, 90\n' \
+        "$(uuid 7f)" "$(uuid 41)" "$(uuid 40)" "$1" >"$SMI_SAYS"
+}
+SMI_SAYS=$scratch/smi
+SMI_PATH=$PATH
+export SMI_SAYS
+PATH=$scratch/bin:$PATH
+ln -s "$fake/fake_nvml.so" "$scratch/both/libnvidia-ml.so.1" || exit 99
+smi 76
+gpu 0 --only=devices
+says devices passed 'cpu:0 cuda:0 cuda:1'
+grep -q 'cuda:0: temperature_celsius 74, by nvidia-smi 76' "$scratch/out" || wrong "not compared: $(cat "$scratch/out")"
+grep -q 'cuda:1: power_watts 68.25, by nvidia-smi 70.1' "$scratch/out" || wrong "cuda:1 is not compared"
+holds "$(grep -c ', by nvidia-smi' "$scratch/out") == 7"
+smi 40
+gpu 1 --only=devices
+says devices failed 'cuda:0: temperature_celsius is 74'
+smi 76
+FAKE_NVML=refuses gpu 1 --only=devices
+says devices failed 'is not known, nvidia-smi says'
+rm "$scratch/both/libnvidia-ml.so.1"
+PATH=$SMI_PATH
 gpu 0 --only=together
 says together skipped 'no torch'
 ln -s "$fake/fake_cublaslt.so" "$scratch/both/libcublasLt.so.13" || exit 99
