@@ -16,7 +16,7 @@
 #include "spec/spec.h"
 
 static const output_column columns[] = {
-    { "device", "device", -14, 0, 0 }, { "group", "op", -22, 0, 0 },
+    { "device", "device", -11, 0, 0 }, { "group", "op", -22, 0, 0 },
     { "type", "type", -5, 0, 0 },      { "required_passed", "required", 9, 0, 0 },
     { "required", "of", 6, 0, 0 },     { "optional_passed", "optional", 9, 0, 0 },
     { "optional", "of", 6, 0, 0 },     { "optional_unsupported", "unsupported", 11, 0, 0 },

@@ -18,9 +18,9 @@ enum { WHAT = 256, DEVICE = 64 };
 static const double CONFIDENCE = 0.95, THRESHOLD = 0.05;
 
 static const output_column columns[] = {
-    { "what", "what", -36, 0, 0 },   { "device", "device", -10, 0, 0 }, { "a_ns", "A ms", 10, 1e-6, 4 },
-    { "b_ns", "B ms", 10, 1e-6, 4 }, { "runs", "runs", 7, 0, 0 },       { "ratio", "B/A", 7, 1, 3 },
-    { "low", "from", 7, 1, 3 },      { "high", "to", 7, 1, 3 },         { "verdict", "verdict", -8, 0, 0 },
+    { "what", "what", -36, 0, 0 },  { "device", "device", -10, 0, 0 }, { "a_ns", "A ms", 9, 1e-6, 4 },
+    { "b_ns", "B ms", 9, 1e-6, 4 }, { "runs", "runs", 5, 0, 0 },       { "ratio", "B/A", 6, 1, 3 },
+    { "low", "from", 6, 1, 3 },     { "high", "to", 6, 1, 3 },         { "verdict", "verdict", -7, 0, 0 },
 };
 
 /* One thing that was timed. */
@@ -210,6 +210,12 @@ static void differences_tell(comparison *c)
 static int sides_compare(comparison *c)
 {
     int code = EXIT_OK;
+    for (size_t i = 0; i < c->a.count; i++) {
+        output_expect(&c->out, "what", strlen(c->a.items[i].what));
+        output_expect(&c->out, "device", strlen(c->a.items[i].device));
+    }
+    if (*c->a.device && *c->b.device && strcmp(c->a.device, c->b.device) != 0)
+        output_expect(&c->out, "device", strlen(c->a.device) + 1 + strlen(c->b.device));
     for (size_t i = 0; i < c->a.count && !code; i++) {
         item *b = partner_of(c, &c->a.items[i]);
         if (b)

@@ -18,10 +18,10 @@ static const char default_shapes[] = "mb64ic1ih28oc64oh28kh3ph1,mb64ic64ih28oc12
 enum { RUNS = 9, WARMUP = 2 };
 
 static const output_column columns[] = {
-    { "device", "device", -12, 0, 0 },       { "shape", "shape", -34, 0, 0 },        { "pass", "pass", -8, 0, 0 },
-    { "median_ns", "ms", 9, 1e-6, 3 },       { "spread", "spread %", 8, 100, 1 },    { "flops", "GFLOP/s", 9, 1e-9, 1 },
-    { "of_peak", "% peak", 6, 100, 1 },      { "max_error", "max error", 10, 1, 7 }, { "wrong", "wrong", 6, 0, 0 },
-    { "algorithm", "algorithm", -32, 0, 0 },
+    { "device", "device", -12, 0, 0 },       { "shape", "shape", -34, 0, 0 },       { "pass", "pass", -8, 0, 0 },
+    { "median_ns", "ms", 8, 1e-6, 3 },       { "spread", "spread %", 8, 100, 1 },   { "flops", "GFLOP/s", 8, 1e-9, 1 },
+    { "of_peak", "% peak", 6, 100, 1 },      { "max_error", "max error", 9, 1, 7 }, { "wrong", "wrong", 5, 0, 0 },
+    { "algorithm", "algorithm", -22, 0, 0 },
 };
 
 /* The two inputs and the result, in the order of the slots of each of the three operations. */
@@ -170,6 +170,8 @@ int conv_rows(const bench_options *o, cek_device *const *devices, size_t count, 
 {
     int code = EXIT_OK;
     output_open(out, o->output, columns, sizeof columns / sizeof *columns, "results");
+    devices_expect(out, "device", devices, count);
+    words_expect(out, "shape", o->shapes ? o->shapes : default_shapes);
     progress_begin((int64_t)(count * words_count(o->shapes ? o->shapes : default_shapes)), "conv");
     for (size_t i = 0; i < count && code <= EXIT_WRONG; i++) {
         int one = conv_device(devices[i], o, out);

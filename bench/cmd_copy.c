@@ -209,6 +209,10 @@ int copy_rows(const bench_options *o, cek_device *const *devices, size_t count, 
     copy_run r = { .runs = o->runs < 0 ? RUNS : o->runs, .warmup = o->warmup < 0 ? WARMUP : o->warmup, .out = out };
     const size_t size_count = sizes_parse(o->sizes ? o->sizes : default_sizes, sizes);
     output_open(out, o->output, columns, sizeof columns / sizeof *columns, "results");
+    for (int end = 0; end < 2; end++) {
+        words_expect(out, end ? "to" : "from", "host,pinned");
+        devices_expect(out, end ? "to" : "from", devices, count);
+    }
     r.seconds = calloc((size_t)r.runs, sizeof *r.seconds);
     int code = r.seconds ? EXIT_OK : complain(EXIT_MEMORY, "no host memory");
     progress_begin((int64_t)(size_count * count * (5 + count - 1)), "copy");

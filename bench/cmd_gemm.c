@@ -22,15 +22,15 @@ enum { RUNS = 15, WARMUP = 3 };
 
 static const output_column columns[] = {
     { "device", "device", -12, 0, 0 },  { "shape", "shape", -22, 0, 0 },
-    { "median_ns", "ms", 9, 1e-6, 3 },  { "spread", "spread %", 8, 100, 1 },
-    { "flops", "GFLOP/s", 9, 1e-9, 1 }, { "peer_flops", "peer", 9, 1e-9, 1 },
-    { "ratio", "ratio", 6, 1, 3 },      { "max_error", "max error", 10, 1, 7 },
-    { "wrong", "wrong", 6, 0, 0 },      { "algorithm", "algorithm", -32, 0, 0 },
+    { "median_ns", "ms", 8, 1e-6, 3 },  { "spread", "spread %", 8, 100, 1 },
+    { "flops", "GFLOP/s", 8, 1e-9, 1 }, { "peer_flops", "peer", 8, 1e-9, 1 },
+    { "ratio", "ratio", 6, 1, 3 },      { "max_error", "max error", 9, 1, 7 },
+    { "wrong", "wrong", 5, 0, 0 },      { "algorithm", "algorithm", -22, 0, 0 },
 };
 static const output_column columns_alone[] = {
-    { "device", "device", -12, 0, 0 },      { "shape", "shape", -22, 0, 0 },    { "median_ns", "ms", 9, 1e-6, 3 },
-    { "spread", "spread %", 8, 100, 1 },    { "flops", "GFLOP/s", 9, 1e-9, 1 }, { "of_peak", "% peak", 6, 100, 1 },
-    { "max_error", "max error", 10, 1, 7 }, { "wrong", "wrong", 6, 0, 0 },      { "algorithm", "algorithm", -32, 0, 0 },
+    { "device", "device", -12, 0, 0 },     { "shape", "shape", -22, 0, 0 },    { "median_ns", "ms", 8, 1e-6, 3 },
+    { "spread", "spread %", 8, 100, 1 },   { "flops", "GFLOP/s", 8, 1e-9, 1 }, { "of_peak", "% peak", 6, 100, 1 },
+    { "max_error", "max error", 9, 1, 7 }, { "wrong", "wrong", 5, 0, 0 },      { "algorithm", "algorithm", -22, 0, 0 },
 };
 
 typedef struct gemm_data {
@@ -278,6 +278,8 @@ int gemm_rows(const bench_options *o, cek_device *const *devices, size_t count, 
         output_open(out, o->output, columns, sizeof columns / sizeof *columns, "results");
     else
         output_open(out, o->output, columns_alone, sizeof columns_alone / sizeof *columns_alone, "results");
+    devices_expect(out, "device", devices, count);
+    words_expect(out, "shape", o->shapes ? o->shapes : default_shapes);
     progress_begin((int64_t)(count * words_count(o->shapes ? o->shapes : default_shapes)), "gemm");
     for (size_t i = 0; i < count && code <= EXIT_WRONG; i++) {
         int one = gemm_device(devices[i], o, out);

@@ -1,5 +1,6 @@
 /* cmd_op.c - `op`: speed and errors of any operation, on problems stated as spec/ states them. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench/device_op.h"
 #include "bench/output.h"
@@ -17,8 +18,8 @@ static const output_column columns[] = {
     { "problem", "problem", -36, 0, 0 },     { "type", "type", -4, 0, 0 },
     { "median_ns", "ms", 9, 1e-6, 4 },       { "spread", "spread %", 8, 100, 1 },
     { "flops", "GFLOP/s", 8, 1e-9, 1 },      { "bytes_per_second", "GB/s", 8, 1e-9, 2 },
-    { "max_error", "max error", 10, 1, 7 },  { "wrong", "wrong", 5, 0, 0 },
-    { "algorithm", "algorithm", -32, 0, 0 },
+    { "max_error", "max error", 9, 1, 7 },   { "wrong", "wrong", 5, 0, 0 },
+    { "algorithm", "algorithm", -22, 0, 0 },
 };
 
 static const char *core_error(void *user)
@@ -70,17 +71,26 @@ static int problem_measure(cek_device *device, const bench_options *o, const cha
                     : EXIT_OK;
 }
 
+static const char *problem_of(const bench_options *o, int i)
+{
+    return o->argc > 1 ? o->argv[i + 1] : spec_measure_typical(spec_kind_parse(o->argv[0]));
+}
+
 int op_rows(const bench_options *o, cek_device *const *devices, size_t count, output *out)
 {
     const int problems = o->argc > 1 ? o->argc - 1 : 1;
     spec_measurement m = { 0 };
     output_open(out, o->output, columns, sizeof columns / sizeof *columns, "results");
+    devices_expect(out, "device", devices, count);
+    output_expect(out, "op", strlen(o->argv[0]));
+    for (int i = 0; i < problems; i++)
+        output_expect(out, "problem", strlen(problem_of(o, i)));
     int code = timing_open(o, RUNS, WARMUP, &m.timing);
     progress_begin((int64_t)count * problems, "%s", o->argv[0]);
     for (size_t d = 0; d < count && code <= EXIT_WRONG; d++) {
         progress_label("%s %s", o->argv[0], cek_device_name(devices[d]));
         for (int i = 0; i < problems && code <= EXIT_WRONG; i++, progress_one()) {
-            const char *problem = o->argc > 1 ? o->argv[i + 1] : spec_measure_typical(spec_kind_parse(o->argv[0]));
+            const char *problem = problem_of(o, i);
             progress_fact(0, "%s", problem);
             int one = problem_measure(devices[d], o, problem, &m, out);
             code = one > code ? one : code;

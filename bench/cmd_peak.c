@@ -157,6 +157,7 @@ int peak_rows(const bench_options *o, cek_device *const *devices, size_t count, 
     enum { EACH = 4 + 3 + 2 }; /* products, copies as operations, ways from and to the host */
     spec_timing t;
     output_open(out, o->output, columns, sizeof columns / sizeof *columns, "results");
+    devices_expect(out, "device", devices, count);
     int code = timing_open(o, RUNS, WARMUP, &t);
     progress_begin((int64_t)count * EACH, "peak");
     for (size_t i = 0; i < count && !code; i++) {

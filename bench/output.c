@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "bench/progress.h"
+#include "bench/terminal.h"
 
 /* ---- what became of standard output ---- */
 
@@ -156,14 +157,14 @@ static void md_put(output_text *t, const char *cell)
         text_put(t, "%s%c", *p == '|' || *p == '\\' ? "\\" : "", *p == '\n' || *p == '\r' ? ' ' : *p);
 }
 
-static void cell_put(output *out, const char *cell, const output_column *column, bool last)
+static void cell_put(output *out, const char *cell, int width, bool last)
 {
     if (out->format == FORMAT_CSV)
         csv_put(&out->line, cell);
     else if (out->format == FORMAT_MD)
         md_put(&out->line, cell);
     else
-        text_put(&out->line, "%*s", column->width < 0 && last ? 0 : column->width, cell);
+        text_put(&out->line, "%*s", width < 0 && last ? 0 : width, cell);
 }
 
 /* A row, or (NULL) the heading. */
@@ -171,18 +172,62 @@ static void line_print(output *out, const json_t *row)
 {
     const char *separator = out->format == FORMAT_CSV ? "," : out->format == FORMAT_MD ? " | " : "  ";
     text_put(&out->line, "%s", out->format == FORMAT_MD ? "| " : "");
-    for (size_t i = 0; i < out->column_count; i++) {
+    size_t last = out->column_count - 1;
+    while (!out->widths[last])
+        last--;
+    for (size_t i = 0; i <= last; i++) {
         const output_column *c = &out->columns[i];
+        if (!out->widths[i])
+            continue;
         out->cell.used = 0;
         if (row)
             value_put(&out->cell, json_object_get(row, c->key), c, out->format != FORMAT_CSV);
         else
             text_put(&out->cell, "%s", out->format == FORMAT_CSV ? c->key : c->heading);
         text_put(&out->line, "%s", i ? separator : "");
-        cell_put(out, out->cell.used ? out->cell.at : "", c, i + 1 == out->column_count);
+        cell_put(out, out->cell.used ? out->cell.at : "", out->widths[i], i == last);
     }
     text_put(&out->line, "%s", out->format == FORMAT_MD ? " |" : "");
     line_end(out);
+}
+
+static size_t table_width(const output *out)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < out->column_count; i++)
+        width += out->widths[i] ? (size_t)abs(out->widths[i]) + 2 : 0;
+    return width - 2;
+}
+
+/* Of a table that its terminal is too narrow for, what is missed least goes first: how before how much, and what the
+ * command line said. */
+static void columns_leave_out(output *out)
+{
+    static const char *const spare[] = {
+        "algorithm",  "max_error", "spread", "runs", "optional_unsupported", "kind",    "types", "compute_units",
+        "free_bytes", "pass",      "type",   "op",   "idle_shares",          "seconds", "step"
+    };
+    if (out->format != FORMAT_TABLE || !isatty(STDOUT_FILENO))
+        return;
+    out->room = (size_t)terminal_width(STDOUT_FILENO);
+    for (size_t s = 0; s < sizeof spare / sizeof *spare; s++)
+        for (size_t i = 1; i < out->column_count; i++) /* the first one says what a row is of */
+            if (table_width(out) > out->room && !strcmp(out->columns[i].key, spare[s]))
+                out->widths[i] = 0;
+}
+
+static void left_out_tell(output *out)
+{
+    for (size_t i = 0; i < out->column_count; i++) {
+        if (out->widths[i])
+            continue;
+        if (out->line.used)
+            text_put(&out->line, ", %s", out->columns[i].heading);
+        else
+            text_put(&out->line, "%zu columns have no room for %s", out->room, out->columns[i].heading);
+    }
+    if (out->line.used)
+        line_end(out);
 }
 
 static void heading_print(output *out)
@@ -190,6 +235,7 @@ static void heading_print(output *out)
     if (out->begun)
         return;
     out->begun = true;
+    columns_leave_out(out);
     line_print(out, NULL);
     if (out->format != FORMAT_MD)
         return;
@@ -227,6 +273,20 @@ void output_open(output *out, output_format format, const output_column *columns
                      .rows_key = rows_key,
                      .document = json_object(),
                      .rows = json_array() };
+    for (size_t i = 0; i < count; i++)
+        out->widths[i] = columns[i].width;
+}
+
+void output_expect(output *out, const char *key, size_t length)
+{
+    for (size_t i = 0; i < out->column_count; i++) {
+        const output_column *c = &out->columns[i];
+        if (strcmp(c->key, key) != 0)
+            continue;
+        const size_t before = out->told[i] ? (size_t)abs(out->widths[i]) : strlen(c->heading);
+        out->widths[i] = (c->width < 0 ? -1 : 1) * (int)(length > before ? length : before);
+        out->told[i] = true;
+    }
 }
 
 void output_set(output *out, const char *key, json_t *value)
@@ -293,6 +353,8 @@ int output_close(output *out, int code)
         json_print(out, out->document, JSON_INDENT(2));
     } else if (out->format == FORMAT_JSONL && json_object_size(out->document)) {
         json_print(out, out->document, JSON_COMPACT);
+    } else {
+        left_out_tell(out);
     }
     output_drop(out);
     return stdout_close(code);

@@ -1,7 +1,8 @@
 /* output.h - results on stdout as a table, JSON, JSON lines, CSV or Markdown, from the same rows.
  *
  * A row is a JSON object with raw units (ns, bytes, FLOP/s); the columns say what of it people see, and how. JSON gets
- * all of it. Tables and lines appear as the rows come, a JSON document at the end.
+ * all of it. Tables and lines appear as the rows come, a JSON document at the end. A table that is wider than its
+ * terminal leaves columns out, and says which.
  *
  * Owns what becomes of standard output. Nobody who makes or prints a row asks whether that went well: from the first
  * thing on that could not be made for want of memory, or not be written, nothing more is printed, and the exit code
@@ -15,7 +16,7 @@
 
 typedef struct output_column {
     const char *key, *heading;
-    int width;
+    int width;    /* at least, of a table; < 0: to the left */
     double scale; /* 0: shown as it is, else multiplied */
     int decimals;
 } output_column;
@@ -26,11 +27,15 @@ typedef struct output_text {
     size_t used, size;
 } output_text;
 
+enum { OUTPUT_COLUMNS = 16 };
 typedef struct output {
     output_format format;
     const output_column *columns;
     size_t column_count;
-    const char *rows_key; /* of the list of rows in the JSON document */
+    int widths[OUTPUT_COLUMNS]; /* 0: left out, for want of room */
+    bool told[OUTPUT_COLUMNS];  /* of a text */
+    size_t room;                /* of the terminal */
+    const char *rows_key;       /* of the list of rows in the JSON document */
     json_t *document, *rows;
     bool begun;
     output_text line, cell;
@@ -46,6 +51,9 @@ json_t *text_json(const char *text);
 
 /* `rows_key`: "results". Before anything else of JSON. */
 void output_open(output *out, output_format format, const output_column *columns, size_t count, const char *rows_key);
+/* Before the first row: a column will hold a text of this length. Told of any, it is as wide as the longest, or its
+ * heading. */
+void output_expect(output *out, const char *key, size_t length);
 /* A key of the document beside the rows. Takes the reference. */
 void output_set(output *out, const char *key, json_t *value);
 /* Takes the reference. */

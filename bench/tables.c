@@ -2,6 +2,7 @@
 #include "bench/tables.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench/progress.h"
 
@@ -11,6 +12,20 @@ size_t words_count(const char *list)
     for (; *list; list++)
         count += *list == ',';
     return count;
+}
+
+void words_expect(output *out, const char *key, const char *list)
+{
+    for (const char *at = list; *at; at += strspn(at, ",")) {
+        output_expect(out, key, strcspn(at, ","));
+        at += strcspn(at, ",");
+    }
+}
+
+void devices_expect(output *out, const char *key, cek_device *const *devices, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        output_expect(out, key, strlen(cek_device_name(devices[i])));
 }
 
 json_t *runs_json(const double *seconds, size_t count)

@@ -22,6 +22,10 @@ int table_run(const bench_options *o, const char *command, uint32_t profile, tab
 /* How many words separated by commas. */
 size_t words_count(const char *list);
 
+/* A column will hold these words, or the names of these devices (output_expect). */
+void words_expect(output *out, const char *key, const char *list);
+void devices_expect(output *out, const char *key, cek_device *const *devices, size_t count);
+
 /* The timed runs in nanoseconds, one after the other, for who compares (cmd_compare.c). */
 json_t *runs_json(const double *seconds, size_t count);
 

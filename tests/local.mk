@@ -88,7 +88,7 @@ unit_tests += %D%/unit/events
 %C%_unit_events_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) $(ZLIB_LIBS)
 
 unit_tests += %D%/unit/output
-%C%_unit_output_SOURCES = %D%/unit/output.c bench/output.c bench/output.h
+%C%_unit_output_SOURCES = %D%/unit/output.c bench/output.c bench/output.h bench/terminal.c bench/terminal.h
 %C%_unit_output_CPPFLAGS = $(unit_cppflags)
 %C%_unit_output_LDFLAGS = $(check_ldflags)
 %C%_unit_output_LDADD = core/libcekernels.la $(unit_libs)
@@ -1019,6 +1019,7 @@ shell_tests += %D%/cli/compare.sh %D%/cli/plot.sh %D%/cli/progress.sh %D%/cli/re
 shell_tests += %D%/cli/usage.sh %D%/cli/arrays.sh %D%/cli/nets.sh %D%/cli/devices.sh %D%/cli/check.sh %D%/cli/hang.sh %D%/cli/op.sh %D%/cli/rate.sh %D%/cli/recipe.sh %D%/cli/sim.sh %D%/cli/stack.sh %D%/cli/train.sh \
     %D%/cli/badinput.sh %D%/cli/plugins.sh %D%/cli/starve.sh %D%/cli/torch.sh %D%/cli/types.sh %D%/cli/fallback.sh %D%/cli/trace.sh %D%/cli/events.sh \
     %D%/cli/completion.sh %D%/cli/wrong.sh
+shell_tests += %D%/cli/tables.sh
 shell_tests += %D%/cli/folders.sh %D%/cli/peers.sh
 EXTRA_DIST += %D%/cli/lib.sh %D%/cli/page.py
 check_LTLIBRARIES += %D%/cli/starve.la

@@ -4,9 +4,10 @@
  *
  * The terminal knows as much as a progress line asks of it. Printed are "~ TEXT" for each redraw of a line, in the
  * order in which they came, with the milliseconds since the start behind a bar ("~ TEXT|123"), "= TEXT" for each
- * line that is left in the end, "! wide TEXT" for a redraw that leaves no three columns free, and "# COLOURS" with
- * how many escapes chose colours. LATER: the columns from the second redraw on. -o: standard output is that file.
- * Exit status: the command's; 99 it could not be run. */
+ * line that is left in the end, "+ TEXT" before it for each full line of one that was too long for the terminal,
+ * "! wide TEXT" for a redraw that leaves no three columns free, and "# COLOURS" with how many escapes chose colours.
+ * LATER: the columns from the second redraw on. -o: standard output is that file. Exit status: the command's; 99 it
+ * could not be run. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -51,6 +52,8 @@ static void put(const char *character)
     if (cursor >= COLUMNS_MOST)
         return;
     if (cursor >= columns && wraps) {
+        line_print("+");
+        printf("\n");
         memset(cells, 0, sizeof cells);
         cursor = 0;
     }
