@@ -74,12 +74,12 @@ EXTRA_DIST += \
     %D%/peers/contenders.py \
     %D%/peers/figures.py \
     %D%/peers/onnxruntime_runner.py \
+    %D%/peers/picture.py \
     %D%/peers/problems.py \
     %D%/peers/problems.txt \
     %D%/peers/report.py \
     %D%/peers/runner.py \
     %D%/peers/torch_runner.py \
-    %D%/peers/train-pytorch \
     %D%/peers/turns.py
 
 # PYTHON: a Python with torch, onnxruntime and mkl, where those are to be compared with; PEERS: options of compare.

@@ -79,7 +79,8 @@ class Field:
         self.add("peak", [os.path.join(built, "fma"), str(self.options.threads)])
         blas = os.path.join(built, "blas")
         for name, core in openblas_cores().items():
-            self.add(f"OpenBLAS, {name}", [blas, self.options.openblas], **({"OPENBLAS_CORETYPE": core} if core else {}))
+            self.add(f"OpenBLAS, {name}", [blas, self.options.openblas],
+                     **({"OPENBLAS_CORETYPE": core} if core else {}))
         self.add_waiting("BLIS", [blas, self.options.blis])
         mkl = mkl_library(python, self.options.mkl)
         self.add_waiting("MKL", [blas, mkl], LD_LIBRARY_PATH=os.path.dirname(mkl))
@@ -106,7 +107,9 @@ class Field:
         ours = contender(self.runners["ours"])
         peers = {}
         if self.options.runner:
-            peers = {name: [contender(r)] for name, r in self.runners.items() if name != "ours"}
+            for name, r in self.runners.items():
+                if name != "ours":
+                    peers.setdefault(name.split(", ")[0], []).append(contender(r))
             return [ours, *(c for c in found.values() if c is not ours)], peers
 
         def peer(name, runners, variants=("-",)):
@@ -134,7 +137,8 @@ class Field:
 
     def is_there(self, contender):
         """Whether the runner of a contender, by its name, had begun."""
-        return any(contender == name or contender.startswith(name + ", ") for name, r in self.runners.items() if r.about)
+        names = [name for name, runner in self.runners.items() if runner.about]
+        return any(contender == name or contender.startswith(name + ", ") for name in names)
 
     def end(self):
         for runner in self.runners.values():

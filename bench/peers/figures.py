@@ -17,7 +17,7 @@ def median(values):
 
 
 def median_interval(values, confidence=0.95):
-    """Two of the values that hold the median of what they are drawn from between them, as sure as `confidence` at least.
+    """Two of the values that have the median of what they are drawn from between them, with `confidence` at least.
 
     Each value is above the true median or below it as a coin falls, whatever they are distributed like: so the k-th of
     them from both ends leaves it out as often as n coins show fewer than k heads, twice. Runs that were taken in the

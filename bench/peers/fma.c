@@ -16,8 +16,8 @@ enum { THREADS_MOST = 256, SUMS = 12 /* two units, each with up to six results u
 static float (*loop)(uint64_t);
 static uint64_t lanes;
 
-/* Multiply-adds of SUMS vectors, so many times. Each sum has a name, since an array would be written to memory. They tend
- * to a limit, and are added up in the end so that they are made. */
+/* Multiply-adds of SUMS vectors, so many times. Each sum has a name, since an array would be written to memory. They
+ * tend to a limit, and are added up in the end so that they are made. */
 #define EACH(DO, x) \
     DO(x, 0) DO(x, 1) DO(x, 2) DO(x, 3) DO(x, 4) DO(x, 5) DO(x, 6) DO(x, 7) DO(x, 8) DO(x, 9) DO(x, 10) DO(x, 11)
 #define BEGIN(set, i) s##i = set((float)i),

@@ -1,12 +1,10 @@
-"""report - what was measured, as lines of JSON for programs, as tables for people, and as files that `cekernels-bench
-plot` draws."""
-import json
+"""report - what was measured: results for programs, a table and pictures for people."""
 import math
 import os
 import platform
-import subprocess
 import time
 
+import picture
 from figures import geometric_mean, median, quantile, ratio
 from turns import LEFT
 
@@ -121,8 +119,8 @@ def markdown(results, field, options, keys, pictures):
            f"{machine()}; {options.threads} thread(s) each; {options.rounds} rounds in shuffled order (seed "
            f"{options.seed}), turns of 20 ms or one call; medians."
            + (f" Beside {options.busy} process(es) that keep a core busy each." if options.busy else ""),
-           "", "Ours / peer is the median over the rounds of the peer's time by ours (above 1: we are faster), with its "
-           "95 % interval; before it the peer's GFLOP/s, or its time, at its best.", "", "## Summary", "",
+           "", "Ours / peer is the median over the rounds of the peer's time by ours (above 1: we are faster), with "
+           "its 95 % interval; before it the peer's GFLOP/s, or its time, at its best.", "", "## Summary", "",
            "| what | peer | problems | ours / peer, geometric mean | least | where |", "|---|---|---|---|---|---|"]
     out += [f"| {what} | {name} | {count} | {mean:.2f} | {least:.2f} | {where} |"
             for what, name, count, mean, least, where in sums(results, lambda r: keys[r["problem"], r["group"]])]
@@ -151,31 +149,15 @@ def markdown(results, field, options, keys, pictures):
     return "\n".join(out) + "\n"
 
 
-def plot_file(results, path):
-    """Products of f32 as `cekernels-bench gemm` writes its results, each peer as a device: `plot` draws bars."""
-    rows = []
-    for r in results:
-        words = r["problem"].split()
-        if "ours" not in r or words[0] not in ("gemm", "conv"):
-            continue
-        shape = {"shape": "x".join(words[2:5]) + words[5].replace("nn", ""), "k": int(words[4])} if words[0] == "gemm" \
-            else {"shape": "x".join(words[3:]), "pass": words[2]}
-        for name, seconds in [("ours", r["ours"]["median"])] + \
-                [(name, p["median"]) for name, p in r["peers"].items() if "median" in p]:
-            rows.append({"device": name, **shape, "type": words[1], "median_ns": seconds * 1e9,
-                         "flops": r["flop"] / seconds})
-    with open(path, "w", encoding="utf-8") as out:
-        json.dump({"command": "peers", "results": rows}, out)
-    return bool(rows)
-
-
-def plot(bench, results, folder):
-    """A picture for each group of products or convolutions; their names by group."""
+def plot(results, folder):
+    """A picture of each group's ratios; their names by group."""
     pictures = {}
     for group in dict.fromkeys(r["group"] for r in results):
-        data, picture = (os.path.join(folder, f"{group}.{end}") for end in ("json", "svg"))
-        if not plot_file([r for r in results if r["group"] == group], data):
-            os.unlink(data)
-        elif subprocess.run([bench, "plot", data, "-o", picture], stdin=subprocess.DEVNULL, check=False).returncode == 0:
-            pictures[group] = os.path.basename(picture)
+        rows = [(r["problem"], {name: (peer["ratio"], peer["low"], peer["high"])
+                                for name, peer in r["peers"].items() if "ratio" in peer})
+                for r in results if r["group"] == group and "ours" in r]
+        if any(values for _, values in rows):
+            pictures[group] = f"{group}.svg"
+            with open(os.path.join(folder, pictures[group]), "w", encoding="utf-8") as out:
+                out.write(picture.ratios(f"{group}: how many times as fast, with 95 % intervals", rows))
     return pictures

@@ -12,6 +12,7 @@ import time
 
 TURN = 0.02  # seconds that a turn lasts at least
 LONG = 0.1  # of a call that needs no other before it to warm up
+TRIAL = 3  # rounds at least, before a peer's ways are told apart
 CHANCES = 2  # so often a runner may fail before it is not started again
 LEFT = "left after a third of the rounds: not the best"  # the reason of whoever was sent away
 
@@ -160,32 +161,39 @@ class Contender:
             self.why = str(error)
             return False
 
+    def enough(self, seconds):
+        """How many calls a turn takes, when these many took so long."""
+        if seconds < TURN:
+            self.calls = min(10 ** 9, int(self.calls * min(4, 1.1 * TURN / seconds)) + 1)
+
     def calibrate(self):
-        """How many calls make a turn. Of the first three the fastest counts: memory is new, code is compiled."""
+        """How long a call takes, of the first three: memory is new, code is compiled. How many calls make a turn."""
         try:
-            once = self.runner.seconds(self.slot, 1)
-            for _ in range(2 if once < 10 * LONG else 0):
-                once = min(once, self.runner.seconds(self.slot, 1))
-            self.calls = 1
-            while once < TURN and (took := self.runner.seconds(self.slot, self.calls)) < TURN:
-                self.calls = min(2 * self.calls if took < TURN / 4 else int(self.calls * 1.2 * TURN / took) + 1,
-                                 10 ** 9)
-            self.once = once
+            self.once = self.runner.seconds(self.slot, 1)
+            for _ in range(2 if self.once < 10 * LONG else 0):
+                self.once = min(self.once, self.runner.seconds(self.slot, 1))
+            self.calls, took = 1, self.once
+            while took < TURN:
+                self.enough(took)
+                took = self.runner.seconds(self.slot, self.calls)
             return True
         except Failed as error:
             self.why = str(error)
             return False
 
     def turn(self):
+        """A turn that was too short, since something else had held up those before, makes the next one longer."""
         try:
             if self.once < LONG:
                 self.runner.seconds(self.slot, 1)
-            self.times.append(self.runner.seconds(self.slot, self.calls) / self.calls)
+            took = self.runner.seconds(self.slot, self.calls)
+            self.times.append(took / self.calls)
+            self.enough(took)
         except Failed as error:
             self.why = str(error)
 
 
-def hopeless(contender, peers, medians, slack=1.15):
+def hopeless(contender, peers, medians, slack=1.25):
     """Whether it is no peer's best: in each that it is part of, another is faster by more than runs differ."""
     groups = [group for group in peers.values() if contender in group]
     return bool(groups) and all(medians[contender] > slack * min(medians[c] for c in group if c in medians)
@@ -209,7 +217,7 @@ def measure(problem, contenders, peers, rounds, rng, median, longest):
         if contender is contenders[0] and (not ready or contender.once > longest):
             contender.why = contender.why or f"a call takes {contender.once:.1f} s"
             return
-    trial = rounds // 3 if rounds >= 9 else rounds
+    trial = max(TRIAL, rounds // 3)
     for number in range(rounds):
         if number == trial:
             medians = {c: median(c.times) for c in ready}

@@ -1,5 +1,5 @@
-# peers.sh - `compare` of bench/peers: its figures and its turns, over runners that say what they are told to, and its own runners
-# where nobody else is needed. Skipped without a Python 3.9.
+# peers.sh - `compare` of bench/peers: its figures and its turns, over runners that say what they are told to, and its
+# own runners where nobody else is needed. Skipped without a Python 3.9.
 python=${PYTHON:-python3}
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null || {
     echo "no Python 3.9"
@@ -13,8 +13,8 @@ echo 'gemm gemm f32 8 8 8 nn' >"$scratch/one.txt"
 mkdir "$scratch/pids"
 export scratch
 
-# runner NAME MS [SLOWER] - a fake that claims so many milliseconds a call; SLOWER: that many times its round's number. When it
-# works it looks whether another one is awake, and writes down whose turn it is.
+# runner NAME MS [SLOWER] - a fake that claims so many milliseconds a call; SLOWER: that many times its round's number.
+# When it works it looks whether another one is awake, and writes down whose turn it is.
 runner() {
     cat >"$scratch/$1" <<RUNNER
 #!/bin/sh
@@ -43,8 +43,16 @@ RUNNER
 
 # odd NAME COMMAND - one that does this when it is asked to run.
 odd() {
-    printf '#!/bin/sh\necho "ready fake"\nwhile read -r word rest; do case $word in run) %s ;; *) echo ok ;; esac; done\n' "$2" \
-        >"$scratch/$1"
+    cat >"$scratch/$1" <<RUNNER
+#!/bin/sh
+echo "ready fake"
+while read -r word rest; do
+    case \$word in
+        run) $2 ;;
+        *) echo ok ;;
+    esac
+done
+RUNNER
     chmod +x "$scratch/$1"
 }
 
@@ -54,8 +62,8 @@ compares() {
     shift
     checks=$((checks + 1))
     rm -f "$scratch/pids"/* "$scratch/order" "$scratch/awake"
-    "$python" "$top_srcdir/bench/peers/compare" --build="$top_builddir" --output="$scratch/peers" --problems="$scratch/one.txt" "$@" \
-        >"$scratch/log" 2>"$scratch/err" </dev/null
+    "$python" "$top_srcdir/bench/peers/compare" --build="$top_builddir" --output="$scratch/peers" \
+        --problems="$scratch/one.txt" "$@" >"$scratch/log" 2>"$scratch/err" </dev/null
     got=$?
     [ "$got" -eq "$want" ] || {
         wrong "compare $*: exit code $got, not $want"
@@ -63,15 +71,20 @@ compares() {
     }
     [ ! -e "$scratch/peers/results.jsonl" ] || cp "$scratch/peers/results.jsonl" "$scratch/out"
 }
+# tells PATTERN - the report does.
+tells() {
+    grep -q -e "$1" "$scratch/peers/report.md" || wrong "no \"$1\" in the report"
+}
+# says TEXT - on standard error, in the only line.
 says() {
     grep -qF -e "$1" "$scratch/err" || wrong "no \"$1\" in: $(cat "$scratch/err")"
-    [ "$(wc -l <"$scratch/err")" -eq "${2-1}" ] || wrong "not ${2-1} line(s): $(cat "$scratch/err")"
+    [ "$(wc -l <"$scratch/err")" -eq 1 ] || wrong "not one line: $(cat "$scratch/err")"
 }
 
 # ---- figures ----
 
-# One takes half of our time, one twice as much, one 0.2 s times the number of the round: ratios 1 to 15, whose median is 8, which
-# lies between the fourth from either end with 96 %, and between the fifth with 88.
+# One takes half of our time, one twice as much, one 0.2 s times the number of the round: ratios 1 to 15, whose median
+# is 8, which lies between the fourth from either end with 96 %, and between the fifth with 88.
 runner ours 200
 runner half 100
 runner twice 400
@@ -80,11 +93,26 @@ compares 0 --runner="ours=$scratch/ours" --runner="half=$scratch/half" --runner=
     --runner="rising=$scratch/rising"
 holds "$(value peers.half.ratio) == 0.5 && $(value peers.half.low) == 0.5 && $(value peers.half.high) == 0.5"
 holds "$(value peers.twice.ratio) == 2 && $(value ours.median) == 0.2"
-holds "$(value peers.rising.ratio) == 8 && $(value peers.rising.low) == 4 && $(value peers.rising.high) > 11.99 && $(value peers.rising.high) < 12.01"
+holds "$(value peers.rising.ratio) == 8 && $(value peers.rising.low) == 4"
+holds "$(value peers.rising.high) > 11.99 && $(value peers.rising.high) < 12.01"
 holds "$(value peers.rising.median) > 1.59 && $(value peers.rising.median) < 1.61"
-grep -q '^| gemm f32 | twice | 1 | 2.00 | 2.00 | gemm f32 8 8 8 nn |$' "$scratch/peers/report.md" || wrong "no sum in the report"
-grep -q '0.50 \[0.50, 0.50\]' "$scratch/peers/report.md" || wrong "no ratio with its interval in the report"
-grep -q '1/1 gemm f32 8 8 8 nn: 200 ms, .*; half: 0.50 \[0.50, 0.50\]; twice: 2.00' "$scratch/log" || wrong "no line: $(cat "$scratch/log")"
+tells '^| gemm f32 | twice | 1 | 2.00 | 2.00 | gemm f32 8 8 8 nn |$'
+tells '0.50 \[0.50, 0.50\]'
+grep -q '1/1 gemm f32 8 8 8 nn: 200 ms, .*; half: 0.50 \[0.50, 0.50\]; twice: 2.00' "$scratch/log" ||
+    wrong "no line: $(cat "$scratch/log")"
+
+# The picture: a dot for each, in order, the middle one beyond the line of 1.
+"$python" - "$scratch/peers/gemm.svg" <<'PYTHON' || wrong "the picture is wrong"
+import sys
+import xml.dom.minidom
+found = xml.dom.minidom.parse(sys.argv[1])
+dots = [float(c.getAttribute("cx")) for c in found.getElementsByTagName("circle") if c.getAttribute("r") == "3"]
+lines = [x for x in found.getElementsByTagName("line") if x.getAttribute("stroke") != "#ddd"]
+lines = [[float(x.getAttribute(k)) for k in ("x1", "x2")] for x in lines]
+half, twice, rising = dots
+one, least, most = lines[0][0], *lines[-1]
+sys.exit(not (half < one < twice < least < rising < most))
+PYTHON
 
 # ---- turns ----
 
@@ -92,18 +120,32 @@ grep -q '1/1 gemm f32 8 8 8 nn: 200 ms, .*; half: 0.50 \[0.50, 0.50\]; twice: 2.
 awk '{ round = int((NR - 1) / 4); if (seen[round, $1]++) print "twice in a round: " $1 }
      END { if (NR != 60) print NR " turns, not 60" }' "$scratch/order" >"$scratch/complaints"
 [ ! -s "$scratch/complaints" ] || wrong "$(cat "$scratch/complaints")"
-[ "$(awk 'NR % 4 == 1' "$scratch/order" | sort -u | wc -l)" -gt 1 ] || wrong "every round begins with the same contender"
+[ "$(awk 'NR % 4 == 1' "$scratch/order" | sort -u | wc -l)" -gt 1 ] ||
+    wrong "every round begins with the same contender"
 for seed in 1 1 2; do
     compares 0 --runner="ours=$scratch/ours" --runner="half=$scratch/half" --seed=$seed --rounds=20
     cp "$scratch/order" "$scratch/order$seed"
-    [ ! -e "$scratch/before" ] || [ "$seed" = 2 ] || cmp -s "$scratch/before" "$scratch/order" || wrong "one seed, two orders"
-    cp "$scratch/order" "$scratch/before"
+    [ -e "$scratch/before" ] || cp "$scratch/order" "$scratch/before"
 done
+cmp -s "$scratch/before" "$scratch/order1" || wrong "one seed, two orders"
 ! cmp -s "$scratch/order1" "$scratch/order2" || wrong "two seeds, one order"
 # A turn is as many calls as take 20 ms: of 3 ms seven or a few more.
 runner ours 3
 compares 0 --runner="ours=$scratch/ours" --rounds=3
 holds "$(value contenders.ours.calls) >= 7 && $(value contenders.ours.calls) <= 14 && $(value ours.median) == 0.003"
+
+# Of two ways of a peer the better one counts, and the other one leaves after a third of the rounds.
+runner ours 200
+compares 0 --runner="ours=$scratch/ours" --runner="way, slow=$scratch/twice" --runner="way, fast=$scratch/half" \
+    --rounds=12
+holds "$(value peers.way.ratio) == 0.5"
+holds "$(value contenders.way,\ slow.seconds) == 4 && $(value contenders.way,\ fast.seconds) == 12"
+[ "$(value peers.way.best)" = 'way, fast' ] || wrong "the best way is $(value peers.way.best)"
+# Beside so many processes that keep a core busy.
+odd counts "cat /proc/[0-9]*/stat 2>/dev/null | sed 's/.*) //' | grep -c \"^R \$PPID \" >$scratch/busy
+    echo took 0.2"
+compares 0 --runner="ours=$scratch/counts" --rounds=1 --busy=2
+[ "$(cat "$scratch/busy")" -eq 2 ] || wrong "$(cat "$scratch/busy") processes beside, not 2"
 
 # ---- what goes wrong with one leaves the others ----
 
@@ -115,18 +157,19 @@ odd nothing 'echo took -1'
 odd hangs 'sleep 100'
 printf '#!/bin/sh\necho "absent no library of that name"\n' >"$scratch/missing"
 chmod +x "$scratch/missing"
-for case in 'dies|was ended by signal 9 (SIGKILL) when asked "run 0 1"' 'leaves|ended with exit code 3 when asked "run 0 1"' \
-    'rubbish|answered "hello world" to "run 0 1"' 'nothing|answered "took -1" to "run 0 1"' 'hangs|no answer to "run 0 1" in 1 s'; do
+for case in 'dies|was ended by signal 9 (SIGKILL) when asked "run 0 1"' \
+    'leaves|ended with exit code 3 when asked "run 0 1"' 'rubbish|answered "hello world" to "run 0 1"' \
+    'nothing|answered "took -1" to "run 0 1"' 'hangs|no answer to "run 0 1" in 1 s'; do
     name=${case%%|*}
     compares 1 --runner="ours=$scratch/ours" --runner="half=$scratch/half" --runner="$name=$scratch/$name" --patience=1
     says "compare: $name: ${case#*|}"
     holds "$(value peers.half.ratio) == 0.5"
-    grep -q "^- $name: .*FAILED" "$scratch/peers/report.md" || wrong "$name: the report does not say that it failed"
+    tells "^- $name: .*FAILED"
 done
 # What is not there is no failure, and is named.
 compares 0 --runner="ours=$scratch/ours" --runner="missing=$scratch/missing" --runner="nowhere=$scratch/nowhere"
-grep -q 'missing: not there: no library of that name' "$scratch/peers/report.md" || wrong "the report does not say what is missing"
-grep -q 'nowhere: not there: .*No such file' "$scratch/peers/report.md" || wrong "the report does not say what cannot be run"
+tells 'missing: not there: no library of that name'
+tells 'nowhere: not there: .*No such file'
 compares 3 --runner="ours=$scratch/missing" --runner="half=$scratch/half"
 says 'compare: ours measured nothing: no library of that name'
 
@@ -142,16 +185,20 @@ grep -q 'bad.txt:3: no problem: gemm f32 8 8 nn' "$scratch/err" || wrong "$(cat 
 
 # ---- ours, the limit of the machine, and libraries that are not there ----
 
-printf 'gemm gemm f32,bf16 8 12 16 nn,tn,nt\nconv conv f32 forward,data,weights 2 3 8 4 3 1 1 1\ntrain train f32 mlp 4\ninfer infer f32 mlp 2\n' \
-    >"$scratch/one.txt"
-compares 0 --rounds=1 --threads=1 --python="$scratch/missing" --openblas=libnowhere.so --blis=libnowhere.so --onednn=libnowhere.so \
-    --mkl=libnowhere.so
+cat >"$scratch/one.txt" <<'PROBLEMS'
+gemm gemm f32,bf16 8 12 16 nn,tn,nt
+conv conv f32 forward,data,weights 2 3 8 4 3 1 1 1
+train train f32 mlp 4
+infer infer f32 mlp 2
+PROBLEMS
+compares 0 --rounds=1 --threads=1 --python="$scratch/missing" --openblas=libnowhere.so --blis=libnowhere.so \
+    --onednn=libnowhere.so --mkl=libnowhere.so
 [ "$(wc -l <"$scratch/out")" -eq 11 ] || wrong "$(wc -l <"$scratch/out") results, not 11"
 ! grep -q 'not measured' "$scratch/log" || wrong "$(grep 'not measured' "$scratch/log")"
 head -1 "$scratch/peers/results.jsonl" >"$scratch/out"
 holds "$(value ours.median) > 0 && $(value flop) == 3072"
 [ "$(uname -m)" != x86_64 ] || ! grep -q avx2 /proc/cpuinfo || holds "$(value peak_flops) > 1e9"
-grep -q 'MKL: not there: libnowhere.so' "$scratch/peers/report.md" || wrong "the report does not say that MKL is missing"
-[ -s "$scratch/peers/gemm.svg" ] || wrong "no picture of the products"
+tells 'MKL: not there: libnowhere.so'
+[ -s "$scratch/peers/gemm.svg" ] || wrong "no picture of the products"  # bf16 beside f32
 [ -s "$scratch/peers/mlp.onnx" ] || wrong "no exported model"
 finish
