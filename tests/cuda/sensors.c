@@ -74,6 +74,7 @@ START_TEST(sensors_are_those_of_the_card_with_the_uuid)
 }
 END_TEST
 
+/* The first of this program: a library stays loaded. */
 START_TEST(the_library_is_loaded_by_the_first_question_and_no_context_is_made)
 {
     int all, left;
@@ -172,8 +173,8 @@ int main(void)
 {
     Suite *suite = suite_create("cuda sensors");
     TCase *tcase = tcase_create("sensors");
-    tcase_add_test(tcase, sensors_are_those_of_the_card_with_the_uuid);
     tcase_add_test(tcase, the_library_is_loaded_by_the_first_question_and_no_context_is_made);
+    tcase_add_test(tcase, sensors_are_those_of_the_card_with_the_uuid);
     tcase_add_test(tcase, threads_that_ask_first_together_begin_it_and_end_it);
     tcase_add_loop_test(tcase, what_is_not_told_is_unknown_and_no_failure, 0, MACHINES);
     tcase_add_test(tcase, a_card_that_fell_off_the_bus_is_lost);
