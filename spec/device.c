@@ -1,5 +1,5 @@
-/* device.c - checks of devices: what is told of them, also while they work, several handles, and what they refuse of each
- * other. */
+/* device.c - checks of devices: what is told of them, also while they work, several handles, and what they refuse of
+ * each other. */
 #include <string.h>
 
 #include "spec/check.h"

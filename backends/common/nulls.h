@@ -8,8 +8,8 @@
  *
  * Read once, by the file with the table, behind `bare`, whose slots are called when no argument is NULL that must not
  * be. What is, the host is told by name. Slots that a plugin may lack are in CEK__DOORS_MAP, _CMDBUF, _TIMES,
- * _REGISTER, _IMPORT, _EXPORT and _SENSORS. To find the host it relies on this: an instance begins with its cek_host, a device
- * with a pointer to its instance, every other handle with a pointer to its device. */
+ * _REGISTER, _IMPORT, _EXPORT and _SENSORS. To find the host it relies on this: an instance begins with its cek_host, a
+ * device with a pointer to its instance, every other handle with a pointer to its device. */
 #ifndef CEK_BACKENDS_COMMON_NULLS_H
 #define CEK_BACKENDS_COMMON_NULLS_H
 

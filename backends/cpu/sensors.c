@@ -68,8 +68,8 @@ static void load_read(const char *root, const cpu_slice *slice, uint64_t now_ns,
     out->interval_ns = load->interval_ns;
 }
 
-/* Of the hottest package, whichever of them the slice is in. k10temp calls temp1 what fans are driven by, which is 10 to 27
- * degrees above the truth on some processors: they have Tdie besides. */
+/* Of the hottest package, whichever of them the slice is in. k10temp calls temp1 what fans are driven by, which is 10
+ * to 27 degrees above the truth on some processors: they have Tdie besides. */
 static void temperature_read(const char *root, cek_device_sensors *out)
 {
     static const char *const drivers[] = { "coretemp", "k10temp", "zenpower", "cpu_thermal" };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * nvml.h - the part of NVIDIA's management library that is used here, declared by hand: the plugin builds where no toolkit
- * is, and links nothing of it.
+ * nvml.h - the part of NVIDIA's management library that is used here, declared by hand: the plugin builds where no
+ * toolkit is, and links nothing of it.
  *
- * A row of the table is the name behind "nvml", whether nothing can be told without it, and its parameters; all return an
- * nvmlReturn_t. tests/cuda/nvml_declarations.c holds this against NVIDIA's nvml.h where it is.
+ * A row of the table is the name behind "nvml", whether nothing can be told without it, and its parameters; all return
+ * an nvmlReturn_t. tests/cuda/nvml_declarations.c holds this against NVIDIA's nvml.h where it is.
  */
 #ifndef CEK_BACKENDS_CUDA_NVML_H
 #define CEK_BACKENDS_CUDA_NVML_H

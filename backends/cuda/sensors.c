@@ -2,10 +2,10 @@
  *
  * sensors.c - load, heat, power, clock and memory of a GPU by NVML, the library below nvidia-smi.
  *
- * It is opened at the first question, never to start or to list devices. A device is found by its UUID: numbers are NVML's
- * own, whatever CUDA_VISIBLE_DEVICES says, and a part of a card (MIG) has a UUID that no GPU has, so that nothing is told
- * of it. What the library, the driver or the card does not tell is unknown, and no failure. Nothing is locked while NVML
- * is inside the driver: threads that come first together each begin it, and one is kept.
+ * It is opened at the first question, never to start or to list devices. A device is found by its UUID: numbers are
+ * NVML's own, whatever CUDA_VISIBLE_DEVICES says, and a part of a card (MIG) has a UUID that no GPU has, so that
+ * nothing is told of it. What the library, the driver or the card does not tell is unknown, and no failure. Nothing is
+ * locked while NVML is inside the driver: threads that come first together each begin it, and one is kept.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>

@@ -33,8 +33,8 @@ enum { CEK__SIM_DEVICES = 64, CEK__SIM_FAULTS = 16, CEK__SIM_SLEEP_MS = 200 };
     CALL(op_prepack, ENQUEUE) CALL(op_run, ENQUEUE) CALL(cmdbuf_run, ENQUEUE)                                     \
     CALL(event_record, ENQUEUE) CALL(event_wait, ENQUEUE)                                                         \
     CALL(queue_sync, WAIT) CALL(event_sync, WAIT)                                                                 \
-    CALL(device_memory, LOOK) CALL(device_sensors, LOOK) CALL(mem_map, LOOK) CALL(mem_unmap, LOOK)                                           \
-    CALL(event_query, LOOK) CALL(event_elapsed, LOOK)                                                             \
+    CALL(device_memory, LOOK) CALL(device_sensors, LOOK) CALL(mem_map, LOOK)                                      \
+    CALL(mem_unmap, LOOK) CALL(event_query, LOOK) CALL(event_elapsed, LOOK)                                       \
     CALL(mem_free, RELEASE) CALL(host_free, RELEASE) CALL(host_unregister, RELEASE)                               \
     CALL(queue_destroy, RELEASE) CALL(event_destroy, RELEASE)                                                     \
     CALL(op_destroy, RELEASE) CALL(cmdbuf_destroy, RELEASE)

@@ -228,9 +228,9 @@ CEK_API CEK_CHECKED cek_status cek_device_raw(cek_device *device, const cek_plug
  * CEK_UNSUPPORTED where it does not count. */
 CEK_API CEK_CHECKED cek_status cek_device_read_times(cek_device *device, cek_device_times *out);
 
-/* cek_device_read_sensors - how much the device has to do, how hot it is, what it draws, how fast its clock runs, how much
- * of its memory is taken, by whatever program, and whether heat or power hold it back. plugin.h has the struct; the caller
- * sets out->size. out->known says which of them the driver tells; the others are 0:
+/* cek_device_read_sensors - how much the device has to do, how hot it is, what it draws, how fast its clock runs, how
+ * much of its memory is taken, by whatever program, and whether heat or power hold it back. plugin.h has the struct;
+ * the caller sets out->size. out->known says which of them the driver tells; the others are 0:
  *
  *     cek_device_sensors now = { .size = sizeof now };
  *     if (!cek_device_read_sensors(device, &now) && now.known & CEK_SENSOR_TEMPERATURE)
@@ -239,8 +239,8 @@ CEK_API CEK_CHECKED cek_status cek_device_read_times(cek_device *device, cek_dev
  * Of a processor utilization is that since the reading before it, so the first has none. Does not open the device.
  * Threads: any, also while the device works. Takes no memory, but for the first call, in which the plugin may load a
  * library of the driver's. Blocks: for no work of the device's.
- * Errors: CEK_UNSUPPORTED where the plugin reads no sensors, CEK_DEVICE_LOST, CEK_BAD_PLUGIN (a value that cannot be, such
- * as a utilization of 2), CEK_INVALID (the size). All but size is 0 then. */
+ * Errors: CEK_UNSUPPORTED where the plugin reads no sensors, CEK_DEVICE_LOST, CEK_BAD_PLUGIN (a value that cannot be,
+ * such as a utilization of 2), CEK_INVALID (the size). All but size is 0 then. */
 CEK_API CEK_CHECKED cek_status cek_device_read_sensors(cek_device *device, cek_device_sensors *out);
 
 /* ---- Memory ---------------------------------------------------------------------------------- */

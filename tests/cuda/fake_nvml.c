@@ -3,9 +3,10 @@
  * fake_nvml.c - an NVML for machines without a GPU: the cards of the fake driver, in another order than its own, as
  * CUDA_VISIBLE_DEVICES makes it, and one more that is hidden from it.
  *
- * It ends a program that asks before it has begun, or after it has ended, and one that gives it what is no device of its.
- * FAKE_NVML=refuses: no question is supported; lost: the card fell off the bus; parts: it knows the cards by other UUIDs,
- * as where they are divided; init: it does not begin. Built with FAKE_NVML_OLD it lacks what an old driver's library does.
+ * It ends a program that asks before it has begun, or after it has ended, and one that gives it what is no device of
+ * its. FAKE_NVML=refuses: no question is supported; lost: the card fell off the bus; parts: it knows the cards by
+ * other UUIDs, as where they are divided; init: it does not begin. Built with FAKE_NVML_OLD it lacks what an old
+ * driver's library does.
  */
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,5 +1,6 @@
-/* sensors.c - what the cuda plugin tells of sensors, over the fake driver and a fake NVML: that of the right card, found by
- * its UUID, without a context and without loading anything before it is asked; and nothing where there is nothing. */
+/* sensors.c - what the cuda plugin tells of sensors, over the fake driver and a fake NVML: that of the right card,
+ * found by its UUID, without a context and without loading anything before it is asked; and nothing where there is
+ * nothing. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
