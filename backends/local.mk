@@ -85,6 +85,9 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/conv/slab.h \
     %D%/cpu/conv/weights.c \
     %D%/cpu/conv/windows.c \
+    %D%/cpu/conv/winograd.c \
+    %D%/cpu/conv/winograd.h \
+    %D%/cpu/conv/winograd_weights.c \
     %D%/cpu/device.c \
     %D%/cpu/device.h \
     %D%/cpu/ops/arg_op.c \

@@ -25,7 +25,8 @@ kernels_cpu_sources = \
     %D%/cpu/table.h \
     %D%/cpu/transpose_f32.c \
     %D%/cpu/vector.h \
-    %D%/cpu/vmath.h
+    %D%/cpu/vmath.h \
+    %D%/cpu/winograd_f32.c
 
 # What the CPU backend is told of them: one macro per instruction set that was built.
 kernels_cpu_cppflags = -DCEK_HAVE_PORTABLE

@@ -41,6 +41,23 @@ typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int
                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,
                            int64_t ldnext);
 
+/* A square of pixels, turned into another: `channels` floats of each, `pixel` floats from one to the next of a line,
+ * `line` from one line to the next. Nothing beyond `channels` is read or written. */
+typedef void cpu_transform(int64_t channels, const float *from, int64_t line, int64_t pixel, float *to, int64_t line_to,
+                           int64_t pixel_to);
+
+/* Winograd's convolution of 3 x 3 taps, outputs x outputs at once, by way of points x points products, points =
+ * outputs + 2. In the transformed square of a gradient, point (1, 1) is the sum of its pixels. */
+typedef struct cpu_winograd {
+    int outputs;
+    cpu_transform *input;            /* points x points of an image, to points x points */
+    cpu_transform *output;           /* points x points to outputs x outputs */
+    cpu_transform *weights;          /* 3 x 3 to points x points */
+    cpu_transform *gradient;         /* outputs x outputs of a gradient, to points x points */
+    cpu_transform *weights_gradient; /* points x points to 3 x 3 */
+} cpu_winograd;
+enum { CPU_WINOGRADS = 2 }; /* the smaller first */
+
 typedef struct cpu_op_kernels cpu_op_kernels; /* ops.h: everything but products and convolutions */
 
 typedef struct cpu_kernels {
@@ -69,6 +86,7 @@ typedef struct cpu_kernels {
      * dw[t] += x[t] * dy. */
     void (*depthwise_sum)(int64_t taps, int64_t channels, const float *const *x, const float *const *w, float *y);
     void (*depthwise_add)(int64_t taps, int64_t channels, const float *const *x, const float *dy, float *const *dw);
+    const cpu_winograd *winograd; /* [CPU_WINOGRADS] */
 } cpu_kernels;
 
 #endif

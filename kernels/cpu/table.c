@@ -20,4 +20,5 @@ const cpu_kernels ISA_NAME(cek__kernels) = {
     .ops = &ISA_NAME(cek__op_kernels),
     .depthwise_sum = ISA_NAME(depthwise_sum_f32),
     .depthwise_add = ISA_NAME(depthwise_add_f32),
+    .winograd = ISA_NAME(winograd_f32),
 };

@@ -19,6 +19,7 @@ void ISA_NAME(depthwise_sum_f32)(int64_t taps, int64_t channels, const float *co
                                  float *y);
 void ISA_NAME(depthwise_add_f32)(int64_t taps, int64_t channels, const float *const *x, const float *dy,
                                  float *const *dw);
+extern const cpu_winograd ISA_NAME(winograd_f32)[CPU_WINOGRADS];
 void ISA_NAME(load)(cpu_type type, int64_t n, const void *from, float *to);
 void ISA_NAME(store)(cpu_type type, int64_t n, const float *from, void *to);
 

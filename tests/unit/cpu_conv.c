@@ -45,6 +45,15 @@ static const geometry geometries[] = {
     { 2, 64, 22, 2, { NONE, { 9, 3, 1, 2, 2, 1 }, { 16, 3, 1, 1, 1, 1 } } },  /* whole panels of channels */
     { 1, 32, 20, 1, { { 3, 2, 1, 1, 1, 0 }, { 8, 3, 2, 1, 1, 1 }, { 16, 3, 1, 2, 2, 2 } } },
     { 9, 1, 20, 1, { NONE, { 15, 3, 1, 1, 1, 1 }, { 16, 3, 1, 1, 1, 1 } } },
+    /* 3 x 3 taps of 4 x 4 outputs at once: whole squares, parts of them, all paddings, edges of channels, several
+     * blocks */
+    { 2, 16, 16, 1, { NONE, { 8, 3, 1, 1, 1, 1 }, { 8, 3, 1, 1, 1, 1 } } },
+    { 5, 70, 37, 1, { NONE, { 9, 3, 1, 1, 0, 1 }, { 14, 3, 1, 1, 2, 0 } } },
+    { 1, 33, 150, 1, { NONE, { 7, 3, 1, 1, 1, 1 }, { 12, 3, 1, 1, 3, 2 } } },
+    { 1, 130, 20, 1, { { 3, 1, 1, 1, 0, 0 }, { 12, 3, 1, 1, 1, 1 }, { 11, 3, 1, 1, 0, 0 } } },
+    { 20, 24, 18, 1, { NONE, { 12, 3, 1, 1, 1, 1 }, { 8, 3, 1, 1, 1, 1 } } },
+    /* of 2 x 2 */
+    { 9, 48, 50, 1, { NONE, { 4, 3, 1, 1, 0, 0 }, { 2, 3, 1, 1, 1, 1 } } },
 };
 enum { GEOMETRIES = sizeof geometries / sizeof *geometries };
 
@@ -52,7 +61,7 @@ enum { GEOMETRIES = sizeof geometries / sizeof *geometries };
 typedef struct kind {
     cpu_type x, w, y;
     cpu_act act, deriv;
-    int bias, accumulate, integers;
+    int bias, accumulate, integers; /* integers: under strict mathematics */
 } kind;
 
 typedef struct problem {
@@ -77,6 +86,7 @@ static void problem_make(const geometry *g, const kind *k, conv_direction direct
                       .groups = g->groups,
                       .accumulate = k->accumulate,
                       .bias_accumulate = k->accumulate,
+                      .strict = k->integers,
                       .act = direction == CONV_FORWARD ? k->act : CPU_ACT_NONE,
                       .deriv = direction == CONV_BACKWARD_DATA ? k->deriv : CPU_ACT_NONE,
                       .ref = k->x };
@@ -186,8 +196,8 @@ static outcome outcome_of(const problem *p)
     return (outcome){ p->d.w, p->nw, p->w };
 }
 
-static void run(const problem *p, const kind *k, const cpu_config *config, cpu_threads *threads, void *out,
-                float *dbias)
+/* Whether it is computed by transforms. */
+static int run(const problem *p, const kind *k, const cpu_config *config, cpu_threads *threads, void *out, float *dbias)
 {
     conv_plan plan;
     cek__conv_plan(&p->d, config, cek__threads_workers(threads), &plan);
@@ -202,16 +212,27 @@ static void run(const problem *p, const kind *k, const cpu_config *config, cpu_t
                                 .dbias = p->d.direction == CONV_BACKWARD_WEIGHTS ? dbias : NULL },
                   workspace);
     guard_free(workspace, plan.workspace_bytes);
+    return plan.inexact;
 }
 
-static void compare(const problem *p, const kind *k, const cpu_config *config, int number, const sums *s,
+static double most(const double *values, int64_t n)
+{
+    double largest = 0;
+    for (int64_t i = 0; i < n; i++)
+        largest = values[i] > largest ? values[i] : largest;
+    return largest;
+}
+
+/* Of transforms every element has the errors of its neighbours: all count as the largest. */
+static void compare(const problem *p, const kind *k, const cpu_config *config, int number, const sums *s, int inexact,
                     const void *got_all)
 {
     const outcome o = outcome_of(p);
+    const double terms = inexact ? most(s->terms, o.n) : 0, size = inexact ? most(s->size, o.n) : 0;
     const int exact = k->integers && k->act <= CPU_ACT_RELU && k->deriv <= CPU_ACT_RELU;
     for (int64_t i = 0; i < o.n; i++) {
         const double bias = k->bias && p->d.direction == CONV_FORWARD ? p->bias[i % p->nb] : 0;
-        double error = gamma_of(s->terms[i] + 4) * (s->size[i] + fabs(bias));
+        double error = gamma_of((inexact ? terms : s->terms[i]) + 4) * ((inexact ? size : s->size[i]) + fabs(bias));
         double want = act_of(p->d.act, s->value[i] + bias);
         if (p->d.act != CPU_ACT_NONE)
             error = error * slope_max + act_error(p->d.act, want);
@@ -271,8 +292,8 @@ static void check_direction(const kind *k, conv_direction direction)
         for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
             void *out = copied(o.type, o.n, o.old);
             float *dbias = copied(CPU_F32, p.nb, p.bias);
-            run(&p, k, config, threads, out, dbias);
-            compare(&p, k, config, g, &s, out);
+            const int inexact = run(&p, k, config, threads, out, dbias);
+            compare(&p, k, config, g, &s, inexact, out);
             if (direction == CONV_BACKWARD_WEIGHTS)
                 compare_bias(&p, k, config, g, &bias, dbias);
             filled_free(o.type, o.n, out);
@@ -297,6 +318,50 @@ END_TEST
 START_TEST(sums_stay_within_the_error_of_their_arithmetic)
 {
     check_direction(&(kind){ 0 }, (conv_direction)_i);
+}
+END_TEST
+
+/* Against the direct way: a hundredth of a constant of a transform would be thousands of times as much. */
+START_TEST(transforms_cost_no_more_than_their_bits)
+{
+    static const struct {
+        const char *algorithm;
+        geometry g;
+        double worse; /* times the error of the direct way */
+    } cases[] = {
+        { "winograd 2x2", { 40, 64, 64, 1, { NONE, { 2, 3, 1, 1, 1, 1 }, { 2, 3, 1, 1, 1, 1 } } }, 4 },
+        { "winograd 4x4", { 2, 64, 64, 1, { NONE, { 12, 3, 1, 1, 1, 1 }, { 12, 3, 1, 1, 1, 1 } } }, 64 },
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        const kind k = { 0 };
+        const cpu_config *config;
+        problem p;
+        problem_make(&cases[c].g, &k, (conv_direction)_i, &p);
+        const outcome o = outcome_of(&p);
+        const sums s = sums_make(o.n), bias = sums_make(p.nb);
+        definition(&p, &s, &bias);
+        for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+            double error[2] = { 0 };
+            for (int strict = 0; strict < 2; strict++) {
+                conv_plan plan;
+                float *out = copied(o.type, o.n, o.old);
+                p.d.strict = strict;
+                cek__conv_plan(&p.d, config, 1, &plan);
+                ck_assert_int_eq(plan.inexact, !strict);
+                if (!strict)
+                    ck_assert_str_eq(plan.algorithm, cases[c].algorithm);
+                run(&p, &k, config, NULL, out, NULL);
+                for (int64_t e = 0; e < o.n; e++)
+                    error[strict] += (out[e] - s.value[e]) * (out[e] - s.value[e]);
+                filled_free(o.type, o.n, out);
+            }
+            EXPECT(error[0] < error[1] * cases[c].worse * cases[c].worse, "%s %s, direction %d: %.1f times the error",
+                   config->isa, cases[c].algorithm, _i, sqrt(error[0] / error[1]));
+        }
+        sums_free(&s);
+        sums_free(&bias);
+        problem_free(&p);
+    }
 }
 END_TEST
 
@@ -378,6 +443,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, every_geometry_is_exact_on_integers, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, sums_stay_within_the_error_of_their_arithmetic, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
+    tcase_add_loop_test(tests, transforms_cost_no_more_than_their_bits, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, epilogues_follow_the_formula, CONV_FORWARD, CONV_BACKWARD_DATA + 1);
     tcase_add_loop_test(tests, low_precision_is_converted_on_the_way, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, bits_do_not_depend_on_the_number_of_workers, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);

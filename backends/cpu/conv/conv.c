@@ -46,6 +46,12 @@ void cek__conv_plan(const conv_desc *desc, const cpu_config *config, int workers
         [CONV_DEPTHWISE] = "depthwise",
     };
     *out = (conv_plan){ .d = *desc, .config = config, .workers = workers > 0 ? workers : 1 };
+    if (cek__winograd_plan(out)) {
+        out->method = CONV_WINOGRAD;
+        out->inexact = 1;
+        out->algorithm = out->winograd.form->outputs == 4 ? "winograd 4x4" : "winograd 2x2";
+        return;
+    }
     out->method = method_choose(desc, config);
     if (out->method == CONV_DEPTHWISE) {
         cek__depthwise_plan(out);
@@ -66,6 +72,13 @@ void cek__conv_run(const conv_plan *plan, cpu_threads *threads, const conv_args 
     const conv_call call = { plan, args };
     if (plan->method == CONV_DEPTHWISE) {
         cek__depthwise_run(&call, threads, workspace);
+        return;
+    }
+    if (plan->method == CONV_WINOGRAD) {
+        if (plan->d.direction == CONV_BACKWARD_WEIGHTS)
+            cek__winograd_weights_run(&call, threads, workspace);
+        else
+            cek__winograd_run(&call, threads, workspace);
         return;
     }
     switch (plan->d.direction) {

@@ -25,6 +25,7 @@
 #include "backends/cpu/conv/image.h"
 #include "backends/cpu/product/product.h"
 #include "backends/cpu/conv/slab.h"
+#include "backends/cpu/conv/winograd.h"
 
 typedef enum { CONV_FORWARD, CONV_BACKWARD_DATA, CONV_BACKWARD_WEIGHTS } conv_direction;
 
@@ -35,6 +36,7 @@ typedef struct conv_desc {
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3];
     int64_t pad[3]; /* before the first element */
     int accumulate, bias_accumulate;
+    int strict;    /* no transforms: small integers are exact */
     cpu_act act;   /* forward: activation on store */
     cpu_act deriv; /* backward-data: activation whose derivative multiplies */
     cpu_type ref;  /* type of ref, where deriv */
@@ -53,6 +55,7 @@ typedef struct conv_args {
 typedef struct conv_plan {
     size_t workspace_bytes; /* alignment 64 */
     const char *algorithm;  /* a static text: "gemm", "implicit gemm", "depthwise" ... */
+    int inexact;            /* a transform is used: small integers are not exact */
     conv_desc d;
     const cpu_config *config;
     int workers;
@@ -60,6 +63,7 @@ typedef struct conv_plan {
     windows w; /* of backward-data: for the largest residue */
     slab slab; /* where the method is one of slabs */
     product_plan product;
+    winograd_plan winograd; /* where the method is that */
 } conv_plan;
 
 /* cek__conv_plan - chooses; cannot fail for a descriptor whose sizes are >= 1 and whose `out` fits

@@ -11,7 +11,8 @@ enum conv_method {
     CONV_WINDOWS,    /* rows of windows are packed */
     CONV_SLABS,      /* images are copied with their padding, tiles read windows in place */
     CONV_TRANSPOSED, /* backward-weights with few channels: windows are A, and read from slabs */
-    CONV_DEPTHWISE   /* one channel in, one out: no product at all */
+    CONV_DEPTHWISE,  /* one channel in, one out: no product at all */
+    CONV_WINOGRAD    /* 3 x 3 taps: products of transformed squares */
 };
 
 typedef struct conv_call {
@@ -63,5 +64,28 @@ void cek__conv_weights_run(const conv_call *call, cpu_threads *threads, void *wo
 /* Depthwise, all directions; depthwise.c. */
 void cek__depthwise_plan(conv_plan *plan);
 void cek__depthwise_run(const conv_call *call, cpu_threads *threads, void *workspace);
+
+/* By Winograd's squares: whether that is the faster way, and then its plan, all directions; winograd.c. */
+int cek__winograd_plan(conv_plan *plan);
+/* Workspace of forward and backward-data, and their run; of backward-weights (winograd_weights.c). */
+void cek__winograd_place(conv_plan *plan);
+void cek__winograd_run(const conv_call *call, cpu_threads *threads, void *workspace);
+void cek__winograd_weights_place(conv_plan *plan);
+void cek__winograd_weights_run(const conv_call *call, cpu_threads *threads, void *workspace);
+
+/* Images as both read them: dense [image][h][w][channels]. */
+typedef struct winograd_image {
+    const void *at;
+    cpu_type type;
+    int64_t size[2], channels;
+} winograd_image;
+
+/* The image of a tile, and where in it the tile's outputs begin. */
+void cek__winograd_tile(const winograd_plan *w, int64_t tile, int64_t *image, int64_t at[2]);
+/* `transform` of side x side pixels from `at` (beyond the image: zeros), channels [channel, channel + channels).
+ * `square`: room for these pixels, whose channels are rounded up to 16. */
+void cek__winograd_square(const cpu_kernels *kernels, const winograd_image *from, cpu_transform *transform,
+                          int64_t side, int64_t image, const int64_t at[2], int64_t channel, int64_t channels,
+                          float *square, float *to, int64_t line_to, int64_t pixel_to);
 
 #endif

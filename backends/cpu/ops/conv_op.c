@@ -50,6 +50,7 @@ static cek_status conv_op_plan(cek_op *op)
         .groups = (int64_t)d->groups,
         .in_channels = (int64_t)d->in_channels,
         .out_channels = (int64_t)d->out_channels,
+        .strict = d->op.math == CEK_MATH_STRICT,
         .act = (cpu_act)r->epilogue.activation,
         .deriv = (cpu_act)r->epilogue.act_grad,
     };
@@ -72,6 +73,7 @@ static cek_status conv_op_plan(cek_op *op)
     geometry(r, &want);
     cek__conv_plan(&want, op_dev(op)->config, op_dev(op)->workers, &c->plan);
     op->info.workspace_bytes = c->plan.workspace_bytes;
+    op->info.flags |= c->plan.inexact ? CEK_OP_INFO_INEXACT : 0;
     op_algorithm(op, c->plan.algorithm);
     return CEK_OK;
 }
