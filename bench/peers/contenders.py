@@ -54,7 +54,8 @@ class Field:
         threads = str(options.threads)
         self.env = {name: threads for name in (
             "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "CEKERNELS_CPU_THREADS")}
-        self.env |= {"CEKERNELS_PLUGINS": "=cpu", "MKL_DYNAMIC": "FALSE", "OMP_DYNAMIC": "FALSE",
+        self.env |= {"MKL_DYNAMIC": "FALSE", "OMP_DYNAMIC": "FALSE", "PYTHONDONTWRITEBYTECODE": "1",
+                     "CEKERNELS_PLUGINS": "=" + options.device.split(":")[0],
                      "PEERS_DIR": os.path.abspath(options.output),
                      "CEKERNELS_PLUGIN_PATH": os.path.abspath(os.path.join(options.build, "plugins", ".libs"))}
         self.runners = {}
@@ -86,7 +87,7 @@ class Field:
         self.add_waiting("MKL", [blas, mkl], LD_LIBRARY_PATH=os.path.dirname(mkl))
         self.add_waiting("oneDNN", [blas, self.options.onednn])
         self.add_waiting("PyTorch", [python, os.path.join(HERE, "torch_runner.py"), str(self.options.threads)],
-                         TORCHINDUCTOR_COMPILE_THREADS="1")
+                         TORCHINDUCTOR_COMPILE_THREADS="1", TORCHINDUCTOR_FREEZING="1")
         self.add("ONNX Runtime", [python, os.path.join(HERE, "onnxruntime_runner.py"), str(self.options.threads)])
 
     def of(self, name):

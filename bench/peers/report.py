@@ -91,7 +91,8 @@ def cell(r, name):
         return ""
     if "ratio" not in peer:
         return "-"
-    speed = f"{r['flop'] / peer['median'] * 1e-9:.0f}" if r["flop"] else span(peer["median"])
+    flops = r["flop"] / peer["median"] * 1e-9 if r["flop"] else 0
+    speed = f"{flops:.0f}" if flops >= 100 else f"{flops:.3g}" if flops else span(peer["median"])
     return f"{speed} / {interval(peer)}"
 
 
