@@ -77,19 +77,29 @@ static void phase_of(const json_t *event, char out[CHART_TEXT])
         snprintf(out, CHART_TEXT, "%s", name);
 }
 
-/* How many steps it is of; at least 1. */
+/* How many steps it is of; at least 1. Their numbers begin anew whenever the trainer is made anew, as for each split of
+ * the batch that is tried; but each updates the first shard once, on the line of whoever owns that, and the events of a
+ * line stand together, in order. */
 static double steps_of(const results *r)
 {
-    double first = INFINITY, last = -INFINITY;
+    double first = INFINITY, last = 0, most = 1, updates = 0, updated = 0, process = 0, line = 0;
     const json_t *event;
     size_t i;
     json_array_foreach(r->rows, i, event)
     {
         const double step = row_number(json_object_get(event, "args"), "step");
-        if (step > 0)
-            first = fmin(first, step), last = fmax(last, step);
+        if (row_number(event, "pid") != process || row_number(event, "tid") != line)
+            updates = updated = 0;
+        process = row_number(event, "pid");
+        line = row_number(event, "tid");
+        if (!(step > 0))
+            continue;
+        first = fmin(first, step), last = fmax(last, step);
+        if (step != updated && !strcmp(row_text(event, "name"), "update shard 0"))
+            updates++, updated = step;
+        most = fmax(most, fmax(last - first + 1, updates));
     }
-    return last >= first ? last - first + 1 : 1;
+    return most;
 }
 
 /* A device, by the number that its events have. */

@@ -65,6 +65,14 @@ awk 'BEGIN {
 }' >"$scratch/late.json"
 (ulimit -t 30 && "$CEKERNELS_BENCH" plot "$scratch/late.json") >"$scratch/out" || wrong "a long trace: exit code $?"
 grep -q '^dev:2 .* 20$' "$scratch/out" && grep -q '^dev:3 .* 20$' "$scratch/out" || wrong "a long trace: $(cat "$scratch/out")"
+# Steps are counted where their numbers begin anew, each once, however many updates it is of.
+for step in 1 2 2 3 1 2; do
+    printf '{"ph":"X","pid":2,"tid":1,"dur":500,"name":"update shard 0","args":{"step":%d}},' $step
+done >"$scratch/steps"
+printf '[%s{"ph":"M","pid":2,"tid":1,"name":"process_name","args":{"name":"dev:2"}}]' "$(cat "$scratch/steps")" \
+    >"$scratch/anew.json"
+run 0 plot "$scratch/anew.json"
+grep -q '(mean of 5)$' "$scratch/out" && grep -q '^dev:2 .* 0.6$' "$scratch/out" || wrong "five steps: $(cat "$scratch/out")"
 run 0 plot "$scratch/gemm.json"
 grep -q '^ *32x32x32 f32 =* *[0-9.]*  cpu:0$' "$scratch/out" || wrong "no bar of a product: $(cat "$scratch/out")"
 LC_ALL=C.UTF-8 COLUMNS=50 "$CEKERNELS_BENCH" plot "$scratch/train.jsonl" >"$scratch/out" || wrong "UTF-8: exit code $?"
