@@ -32,6 +32,13 @@ typedef struct area {
     chart_range range;
 } area;
 
+/* In so much room: smaller where it is too long. */
+static void text_fit(canvas *to, double x, double y, char align, double size, double room, const char *text)
+{
+    const double width = canvas_text_width(text, size);
+    to->text(to, x, y, align, width > room ? size * room / width : size, text);
+}
+
 static size_t legend_rows(const chart *c, canvas *to, double y)
 {
     double x = LEFT;
@@ -64,14 +71,15 @@ static double plot_height(const chart *c)
 /* Dots with a label are letters in the plot, which are explained below it, in two columns. */
 static size_t notes_put(const chart *c, canvas *to, double y)
 {
+    const double column = (WIDTH - LEFT - RIGHT) / 2.0;
     size_t count = 0;
     for (size_t s = 0; s < c->series_count; s++) {
         for (size_t i = 0; c->series[s].dots && i < c->series[s].count; i++) {
             char note[CHART_TEXT + 8];
             snprintf(note, sizeof note, "%c  %s", chart_letter(count), c->series[s].labels[i]);
             if (to && *c->series[s].labels[i])
-                to->text(to, LEFT + (double)(count % 2) * (WIDTH - LEFT - RIGHT) / 2,
-                         y + NOTE * ((double)(count / 2) + 0.5), 'l', SMALL_SIZE, note);
+                text_fit(to, LEFT + (double)(count % 2) * column, y + NOTE * ((double)(count / 2) + 0.5), 'l',
+                         SMALL_SIZE, column - 8, note);
             count += *c->series[s].labels[i] != 0;
         }
     }
@@ -204,7 +212,7 @@ static void bars_draw(canvas *to, const chart *c, double y)
     for (size_t k = 0; k < c->category_count; k++) {
         const double top = a.y + BAR_GAP + (double)k * step;
         double end = 0;
-        to->text(to, left - 7, top + (step - BAR_GAP) / 2, 'r', SMALL_SIZE, c->categories[k]);
+        text_fit(to, left - 7, top + (step - BAR_GAP) / 2, 'r', SMALL_SIZE, left - 14, c->categories[k]);
         for (size_t s = 0; s < c->series_count; s++) {
             for (size_t i = 0; i < c->series[s].count; i++) {
                 const double v = c->series[s].y[i], w = a.w * v / a.range.y_high;
@@ -242,7 +250,7 @@ static void figure_draw(const figure *f, canvas *to)
     to->begin(to, f->count ? f->charts[0].title : "");
     for (size_t i = 0; i < f->count; i++) {
         const chart *c = &f->charts[i];
-        to->text(to, LEFT, y + TITLE / 2.0 + 2, 'l', TITLE_SIZE, c->title);
+        text_fit(to, LEFT, y + TITLE / 2.0 + 2, 'l', TITLE_SIZE, WIDTH - LEFT - RIGHT, c->title);
         const double plot = y + TITLE + (double)legend_rows(c, to, y + TITLE) * LEGEND;
         if (c->kind == CHART_LINES)
             lines_draw(to, c, plot + 4);

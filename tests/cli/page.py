@@ -72,8 +72,8 @@ def look_at_picture(svg):
         points = [at]
         if name == "rect":
             points.append([at[0] + float(element.get("width")), at[1] + float(element.get("height"))])
-        if name == "text":  # no letter is narrower than a third of its height, on average
-            length = len(element.text or "") * float(element.get("font-size")) / 3
+        if name == "text":  # letters are half as wide as high, or nearly
+            length = len(element.text or "") * float(element.get("font-size")) * 0.45
             before = {"start": 0, "middle": 0.5, "end": 1}[element.get("text-anchor")]
             points = [[at[0] - before * length, at[1]], [at[0] + (1 - before) * length, at[1]]]
         if name == "path":

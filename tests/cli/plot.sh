@@ -16,6 +16,12 @@ is_svg() {
     ! command -v xmllint >/dev/null || xmllint --noout "$svg" || wrong "$svg is no XML"
     [ "$(head -c 4 "$svg")" = '<svg' ] && [ "$(tail -1 "$svg")" = '</svg>' ] || wrong "$svg is no whole SVG"
     ! grep -Eq 'nan|inf' "$svg" || wrong "$svg has numbers that are none"
+    # Letters are half as wide as high, or nearly: what lies beside the paper so surely does.
+    awk -F '[<>"]' '/^<svg/ { split($5, box, " ") } /^<text x=/ {
+        width = length($11) * $7 * 0.45
+        from = $3 - ($9 == "end" ? width : $9 == "middle" ? width / 2 : 0)
+        if (from < 0 || from + width > box[3]) { print; beside = 1 }
+    } END { exit beside }' "$svg" || wrong "$svg: texts lie beside the paper"
     for text in "$@"; do
         grep -q ">[^<]*$text[^<]*</t" "$svg" || wrong "no \"$text\" in $svg"
     done
@@ -96,6 +102,9 @@ is_svg "$scratch/two.svg" 'train.jsonl: training' 'steps.json: training' 'train.
 run 0 train linear:1 $table --epochs 3 --batch 20 --plot="$scratch/curve.svg"
 is_svg "$scratch/curve.svg" 'Loss of linear:1' training test step
 awk '/<path/ && /#0072b2/ { n = gsub(/,/, ",") } END { exit n != 24 }' "$scratch/curve.svg" || wrong "not 24 steps in the curve"
+deep='linear:9 relu linear:9 relu linear:9 relu linear:9 relu linear:9 relu linear:9 relu linear:9 relu linear:1'
+run 0 train "$deep" $table --epochs 2 --plot="$scratch/deep.svg"
+is_svg "$scratch/deep.svg" 'Loss of linear:9 relu linear:9'
 run 0 train lenet5 --steps 3 -d cpu:0 --plot="$scratch/digits.svg"
 is_svg "$scratch/digits.svg" 'Loss of lenet5' 'Accuracy of lenet5'
 # The same weights with it.
@@ -143,6 +152,8 @@ done
 run 0 plot "$scratch/${long}1.json" "$scratch/${long}2.json"
 grep -q '^ *=======* 1e-09  .*to2.json: a' "$scratch/out" || wrong "long names leave no bar: $(cat "$scratch/out")"
 ! awk 'length($0) > 80' "$scratch/out" | grep . || wrong "long names: wider than 80"
+run 0 plot "$scratch/${long}1.json" "$scratch/${long}2.json" -o "$scratch/long.svg"
+is_svg "$scratch/long.svg" 'mb256ic64ih56iw56oc64oh56ow56kh3kw3ph1pw1'
 
 refused 2 'which LOG' plot
 refused 2 'FILE.svg or FILE.png' plot "$scratch/gemm.json" --json
