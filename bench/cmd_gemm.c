@@ -186,7 +186,7 @@ static int gemm_row(gemm_run *r, const char *text, gemm_data *g, const char *alg
     const double ours = stats_median(r->timing.seconds, r->timing.runs), flops = spec_gemm_flops(d);
     double max_error = 0;
     uint64_t compared = 0;
-    uint64_t wrong = result_compare(g->c, d->m * d->n, d->k, gemm_expect, g, 1, &max_error, &compared);
+    uint64_t wrong = result_compare(g->c, d->m * d->n, d->k, gemm_expect, g, &max_error, &compared);
     const double bytes = (double)(d->m * d->k + d->k * d->n + d->m * d->n) * (double)spec_type_bytes(d->c_type);
     json_t *row =
         json_pack("{ss ss ss sI sI sI sf sf so sf sf sf so sI sI ss}", "device", cek_device_name(r->device), "shape",

@@ -42,7 +42,7 @@ double type_rounding(cek_dtype type, double value);
  * one included. expect(user, index, &tolerance) is the definition. Returns the number of wrong
  * ones. */
 uint64_t result_compare(const float *result, uint64_t count, uint64_t terms,
-                        double (*expect)(void *, uint64_t, double *), void *user, double slack, double *max_error,
+                        double (*expect)(void *, uint64_t, double *), void *user, double *max_error,
                         uint64_t *compared);
 
 #endif

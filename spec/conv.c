@@ -32,6 +32,19 @@
     X("mb5ic24ih5oc40oh5kh3ph1", FILLS) /* batch over several tiles */                    \
     X("mb4ic8ih12oc16oh6kh2sh2ph0", FILLS)
 
+/* Large enough for transforms such as Winograd's: odd sizes, where the last tiles are cut, each padding, many channels, several
+ * images. Not in f64, which nobody transforms. */
+#define TRANSFORMED                                      \
+    LARGE("mb1ic16ih13oc16oh13kh3ph1", SPEC_F_BOTH)      \
+    LARGE("mb3ic32ih11iw8oc24oh9ow6kh3ph0", SPEC_F_BOTH) \
+    LARGE("mb2ic24ih7oc40oh9kh3ph2", SPEC_F_BOTH)        \
+    LARGE("mb5ic32ih7oc24oh7kh3ph1", SPEC_F_ALL)         \
+    LARGE("mb1ic128ih6iw5oc64oh6ow5kh3ph1", SPEC_F_BOTH) \
+    LARGE("mb1ic512ih4iw5oc16oh4ow5kh3ph1", SPEC_F_BOTH)
+
+#define LARGE(text_, fills_) { .text = text_, .types = SPEC_T_F32 | SPEC_T_LOW, .fills = fills_ },
+#define LARGE_OPTIONAL(text_) \
+    { .text = text_, .types = SPEC_T_F32 | SPEC_T_LOW, .fills = SPEC_F_BOTH, .optional = true },
 #define REQUIRED(text_, fills_) { .text = text_, .types = SPEC_T_ALL, .fills = fills_ },
 #define OPTIONAL(text_, fills_) { .text = text_, .types = SPEC_T_ALL, .fills = fills_, .optional = true },
 #define UNALIGNED(text_) { .text = text_, .types = SPEC_T_F32 | SPEC_T_LOW, .fills = SPEC_F_BOTH, .optional = true },
@@ -47,6 +60,14 @@ static const spec_case forward_cases[] = {
     REQUIRED("mb2ic5ih7oc3oh7kh3ph1:bias", SPEC_F_ALL)
     REQUIRED("mb2ic16ih9oc20oh9kh3ph1:bias", SPEC_F_BOTH)
     REQUIRED("mb1ic4ih9oc4oh5kh3sh2ph1g4:bias", SPEC_F_BOTH)
+    TRANSFORMED
+    LARGE("mb2ic16ih9oc32oh9kh3ph1:bias", SPEC_F_BOTH)
+    LARGE("mb2ic16ih9oc32oh9kh3ph1:bias:det", SPEC_F(REAL))
+    LARGE_OPTIONAL("mb2ic16ih9oc32oh9kh3ph1:bias:relu")
+    LARGE_OPTIONAL("mb2ic16ih9oc32oh9kh3ph1:bias:gelu")
+    LARGE_OPTIONAL("mb2ic16ih9oc32oh9kh3ph1:tanh")
+    LARGE_OPTIONAL("mb2ic16ih9oc32oh9kh3ph1:bias:packed")
+    LARGE_OPTIONAL("mb2ic16ih9oc32oh9kh3ph1:bias:align4")
     REQUIRED("mb2ic12ih9oc20oh9kh3ph1:bias:det", SPEC_F(REAL))
     REQUIRED("mb2ic12ih9oc20oh9kh3ph1:strict", SPEC_F_BOTH)
     OTHER_RANKS(REQUIRED)
@@ -70,6 +91,12 @@ static const spec_case backward_data_cases[] = {
     REQUIRED("mb2ic5ih7oc3oh7kh3ph1:acc", SPEC_F_ALL)
     REQUIRED("mb2ic16ih9oc20oh5kh3sh2ph1:acc", SPEC_F_BOTH)
     REQUIRED("mb1ic4ih9oc4oh5kh3sh2ph1g4:acc", SPEC_F_BOTH)
+    TRANSFORMED
+    LARGE("mb2ic16ih9oc32oh9kh3ph1:acc", SPEC_F_BOTH)
+    LARGE("mb2ic16ih9oc32oh9kh3ph1:det", SPEC_F(REAL))
+    LARGE_OPTIONAL("mb2ic16ih9oc32oh9kh3ph1:grelu")
+    LARGE_OPTIONAL("mb2ic16ih9oc32oh9kh3ph1:gtanh:acc")
+    LARGE_OPTIONAL("mb2ic16ih9oc32oh9kh3ph1:grelu:align4")
     REQUIRED("mb2ic12ih9oc20oh9kh3ph1:det", SPEC_F(REAL))
     REQUIRED("mb2ic12ih9oc20oh9kh3ph1:strict", SPEC_F_BOTH)
     OTHER_RANKS(REQUIRED)
@@ -91,6 +118,10 @@ static const spec_case backward_weights_cases[] = {
     REQUIRED("mb2ic16ih9oc20oh9kh3ph1:bias:acc", SPEC_F_BOTH)
     REQUIRED("mb1ic4ih9oc4oh5kh3sh2ph1g4:bias:acc", SPEC_F_BOTH)
     REQUIRED("mb1ic3ih8oc7oh8kh4ph1:bias", SPEC_F_BOTH)
+    TRANSFORMED
+    LARGE("mb2ic16ih9oc32oh9kh3ph1:bias:acc", SPEC_F_BOTH)
+    LARGE("mb2ic16ih9oc32oh9kh3ph1:bias:det", SPEC_F(REAL))
+    LARGE_OPTIONAL("mb2ic16ih9oc32oh9kh3ph1:bias:align4")
     REQUIRED("mb16ic3ih8oc7oh8kh3ph1:bias:det", SPEC_F(REAL))
     REQUIRED("mb2ic12ih9oc20oh9kh3ph1:strict", SPEC_F_BOTH)
     OTHER_RANKS(REQUIRED)
@@ -293,22 +324,41 @@ static bool conv_read(const char *text, uint32_t kind, spec_problem *p, conv_cho
     return true;
 }
 
-static double largest(const spec_operand *o)
+/* Without NaN. An infinity leaves a transform no bound: what edges become is seen under STRICT. */
+static double root_mean_square(const double *values, uint64_t count)
 {
-    double m = 0;
-    for (uint64_t i = 0; i < o->count; i++)
-        m = fmax(m, fabs(o->value[i]));
-    return m;
+    double squares = 0;
+    uint64_t numbers = 0;
+    for (uint64_t i = 0; i < count; i++)
+        if (!isnan(values[i]))
+            squares += values[i] * values[i], numbers++;
+    return numbers ? sqrt(squares / (double)numbers) : 0;
 }
 
-/* A transform such as Winograd mixes the inputs of a tile before it multiplies: its error depends
- * on the largest of them, not on those of one window, times the growth of the transform (below 64
- * for F(4x4, 3x3)). */
-static spec_num conv_sum(const spec_problem *p, cek_dtype type, dot s, const spec_operand *a, const spec_operand *b)
+/* The terms of a result that no padding cuts short. */
+static uint64_t terms_of(const cek_conv_desc *d)
+{
+    geometry g = geometry_of(d);
+    return d->op.kind == CEK_OP_CONV_BACKWARD_WEIGHTS ? g.batch * volume(g.out)
+           : d->op.kind == CEK_OP_CONV_BACKWARD_DATA  ? volume(g.kernel) * g.ocg
+                                                      : volume(g.kernel) * g.icg;
+}
+
+double spec_conv_transformed(const cek_conv_desc *d, const double *a, uint64_t a_count, const double *b,
+                             uint64_t b_count)
+{
+    double term = root_mean_square(a, a_count) * root_mean_square(b, b_count), n = (double)terms_of(d) + 64;
+    double unit = (double)spec_roundoff(spec_sum_type(d->x_type));
+    return 64 * (unit * n + spec_operands(d->op.math) * sqrt(n)) * term;
+}
+
+/* `transformed`: the error of a sum where the device announced a transform, which mixes what it reads before it multiplies: no
+ * sum has an error of its own. */
+static spec_num conv_sum(const spec_problem *p, cek_dtype type, dot s, double transformed)
 {
     if (p->inexact)
-        s.magnitude = 64 * (long double)(s.terms ? s.terms : 1) * largest(a) * largest(b);
-    return s.terms || p->inexact ? spec_sum(type, s.v, s.magnitude, s.terms, spec_whole(p)) : spec_exact(0);
+        return (spec_num){ s.v, transformed + spec_tiny(type) };
+    return s.terms ? spec_sum(type, s.v, s.magnitude, s.terms, spec_whole(p)) : spec_exact(0);
 }
 
 /* Edges are multiplied by 1, so that they are what the epilogue sees. */
@@ -346,8 +396,9 @@ static bool forward_build(const char *text, spec_problem *p)
         p->desc.op.operands &= ~CEK_BIT(CEK_CONV_FORWARD_W);
         w->plain = true;
     }
+    const double transformed = spec_conv_transformed(&p->desc.conv, x->value, x->count, w->value, w->count);
     for (uint64_t i = 0; i < y->count; i++) {
-        spec_num v = conv_sum(p, sum, forward_at(&g, x->value, w->value, i), x, w);
+        spec_num v = conv_sum(p, sum, forward_at(&g, x->value, w->value, i), transformed);
         if (bias)
             v = spec_add(sum, v, spec_exact(bias->value[i % g.oc]));
         spec_operand_expect(y, i, spec_activation(spec_arithmetic(p, sum), c.activation, v), sum);
@@ -376,8 +427,9 @@ static bool backward_data_build(const char *text, spec_problem *p)
         spec_operand_fill(p, ref, -1, 1, false);
     if (c.acc)
         spec_operand_accumulate(p, dx);
+    const double transformed = spec_conv_transformed(&p->desc.conv, dy->value, dy->count, w->value, w->count);
     for (uint64_t i = 0; i < dx->count; i++) {
-        spec_num v = conv_sum(p, sum, backward_data_at(&g, dy->value, w->value, i), dy, w);
+        spec_num v = conv_sum(p, sum, backward_data_at(&g, dy->value, w->value, i), transformed);
         if (ref)
             v = spec_act_grad(spec_arithmetic(p, sum), c.act_grad, v, spec_exact(ref->value[i]));
         spec_operand_expect(dx, i, v, sum);
@@ -404,8 +456,9 @@ static bool backward_weights_build(const char *text, spec_problem *p)
         spec_operand_accumulate(p, dw);
     if (c.acc && db)
         spec_operand_accumulate(p, db);
+    const double transformed = spec_conv_transformed(&p->desc.conv, x->value, x->count, dy->value, dy->count);
     for (uint64_t i = 0; i < dw->count; i++)
-        spec_operand_expect(dw, i, conv_sum(p, sum, backward_weights_at(&g, x->value, dy->value, i), x, dy), sum);
+        spec_operand_expect(dw, i, conv_sum(p, sum, backward_weights_at(&g, x->value, dy->value, i), transformed), sum);
     for (uint64_t oc = 0; db && oc < g.oc; oc++) {
         dot s = { 0 };
         for (uint64_t i = oc; i < dy->count; i += g.oc)

@@ -54,9 +54,9 @@ static bool run_again_equals(spec_state *s, spec_job *job)
     return ok;
 }
 
-/* The case on the device. *inexact: it must be built again with the bounds of a transform. */
+/* The case on the device, under STRICT if `strict`, else as it is. *inexact: it must be built again with the bounds of a transform. */
 static void case_attempt(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type, uint32_t fill,
-                         bool *inexact)
+                         bool strict, bool *inexact)
 {
     spec_problem *p = spec_calloc(s, 1, sizeof *p);
     spec_job job = { 0 };
@@ -65,7 +65,10 @@ static void case_attempt(spec_state *s, const spec_kind *kind, const spec_case *
         return;
     spec_problem_init(p, kind->kind, type, fill, *inexact, seed_of(c->text) + fill);
     p->flushes = s->flushes;
-    if (!kind->build(c->text, p)) {
+    bool built = kind->build(c->text, p);
+    if (strict)
+        p->desc.op.math = CEK_MATH_STRICT;
+    if (!built) {
         spec_check_unbuilt(s, p);
     } else if (spec_job_make(s, p, &job, &again)) {
         for (uint32_t step = 0; step == 0 || step < p->steps; step++) {
@@ -85,6 +88,21 @@ static void case_attempt(spec_state *s, const spec_kind *kind, const spec_case *
     *inexact = again;
 }
 
+/* What a device transforms it must be able to do without, and exactly where numbers are whole. */
+static void case_run_strict(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type, uint32_t fill)
+{
+    bool inexact = false;
+    size_t used = strlen(s->name);
+    snprintf(s->name + used, sizeof s->name - used, ", strict");
+    case_attempt(s, kind, c, type, fill, true, &inexact);
+    if (inexact)
+        spec_check_wrong(s, "a transform under CEK_MATH_STRICT");
+    if (s->unsupported)
+        spec_check_wrong(s, "it is unsupported under CEK_MATH_STRICT alone");
+    s->unsupported = false;
+    s->name[used] = 0;
+}
+
 /* Whether the case was selected; so case_count. */
 static bool case_run(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type, uint32_t fill)
 {
@@ -92,9 +110,12 @@ static bool case_run(spec_state *s, const spec_kind *kind, const spec_case *c, c
     if (!spec_check_begin(s, kind->name, type, required, "%s %s", c->text, fill_names[fill]))
         return false;
     bool inexact = false;
-    case_attempt(s, kind, c, type, fill, &inexact);
-    if (inexact)
-        case_attempt(s, kind, c, type, fill, &inexact);
+    case_attempt(s, kind, c, type, fill, false, &inexact);
+    if (inexact) {
+        case_attempt(s, kind, c, type, fill, false, &inexact);
+        if (!s->wrong && !s->starved && !s->unsupported)
+            case_run_strict(s, kind, c, type, fill);
+    }
     spec_check_end(s);
     return true;
 }

@@ -178,5 +178,9 @@ double spec_conv_flops(const cek_conv_desc *desc);
  * b are X and W, DY and W, or X and DY. */
 double spec_gemm_at(const cek_gemm_desc *desc, const float *a, const float *b, uint64_t index, double *tolerance);
 double spec_conv_at(const cek_conv_desc *desc, const double *a, const double *b, uint64_t index, double *tolerance);
+/* spec_conv_transformed - the same of every element where the operation is CEK_OP_INFO_INEXACT (plugin.h, section 10) and operands
+ * are numbers at random, as many as are told. */
+double spec_conv_transformed(const cek_conv_desc *desc, const double *a, uint64_t a_count, const double *b,
+                             uint64_t b_count);
 
 #endif

@@ -259,6 +259,14 @@ TESTS += %D%/door/mutants
 %C%_door_mutants_LDFLAGS = $(check_ldflags)
 %C%_door_mutants_LDADD = spec/libspec.la $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
 
+# And what is wrong with a transform.
+unit_tests += %D%/door/transforms
+%C%_door_transforms_SOURCES = %D%/door/transforms.c
+%C%_door_transforms_CPPFLAGS = $(unit_cppflags)
+%C%_door_transforms_LDFLAGS = $(check_ldflags)
+%C%_door_transforms_LDADD = spec/libspec.la backends/reference/libreference.la backends/host/libhost.la \
+    backends/common/libcommon.la $(unit_libs)
+
 # And one that lets NULL pass, which no plugin that was built does.
 check_PROGRAMS += %D%/door/nulls
 TESTS += %D%/door/nulls

@@ -618,8 +618,12 @@ typedef struct cek_batch_block {
  * and results below the smallest normal number may count as 0. Sums of integers whose magnitudes
  * add up to at most 2^24 (2^53) are exact. Products under CEK_MATH_TF32 and CEK_MATH_FAST are off
  * by another (2 + e) e of each, e = 2^-10 and 2^-7. With CEK_OP_INFO_INEXACT (never under
- * CEK_MATH_STRICT) every magnitude counts as 64 times the product of the largest magnitudes of the
- * two operands, and integers are not exact. cekernels-bench check holds devices to this.
+ * CEK_MATH_STRICT) integers are not exact, and a result of random numbers is off by at most
+ * 64 (n + 64) u a b before it is rounded, where n is the number of terms of a sum that no padding
+ * cuts short and a and b are the root mean squares of the two operands: 64 times what rounding does
+ * to a sum of so many terms of random signs, which Winograd's F(4x4, 3x3) needs, and as many terms
+ * more as its transforms add up for a result. cekernels-bench check holds devices to this, and has
+ * them compute under CEK_MATH_STRICT again what they did so.
  */
 #define CEK_SLOT(kind, slot) CEK_##kind##_##slot
 #define CEK_BIT(slot) ((uint64_t)1 << (slot))
