@@ -171,7 +171,7 @@ static inline void net_lower(net *n)
     for (int i = 0; i < n->graph.part_count; i++)
         if (n->graph.parts[i].kind == CEK__PART_PARAMETER)
             n->image[n->graph.parts[i].parameter] = n->graph.flows[n->graph.parts[i].output[0]].image;
-    assert_ok(cek__program_init(&n->program, n->b.device, 0));
+    assert_ok(cek__program_init(&n->program, n->b.device, CEK_MATH_STRICT));
     for (int i = 0; i < n->count; i++) {
         cek__value v = { .place = CEK__PLACE_PARAMETER,
                          .offset = (uint64_t)i * ROOM * 8,

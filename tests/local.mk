@@ -472,6 +472,12 @@ unit_tests += %D%/unit/fallback
 %C%_unit_fallback_LDFLAGS = $(check_ldflags)
 %C%_unit_fallback_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) -lm
 
+unit_tests += %D%/unit/train_math
+%C%_unit_train_math_SOURCES = %D%/unit/train_math.c %D%/unit/scratch.h
+%C%_unit_train_math_CPPFLAGS = $(unit_cppflags)
+%C%_unit_train_math_LDFLAGS = $(check_ldflags)
+%C%_unit_train_math_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/train_lent
 %C%_unit_train_lent_SOURCES = %D%/unit/train_lent.c %D%/unit/train_place.h
 %C%_unit_train_lent_CPPFLAGS = $(unit_cppflags)

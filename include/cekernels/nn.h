@@ -537,6 +537,8 @@ typedef struct cek_trainer_options {
      * device. An inline device (CEK_DEVICE_INLINE, such as cpu:0; another is CEK_UNSUPPORTED), which may be one of the
      * trainer's. It outlives the trainer. */
     cek_device *fallback;
+    uint32_t math; /* of products and convolutions, CEK_MATH_...: below */
+    uint32_t reserved_3;
 } cek_trainer_options;
 enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16, CEK_GROUPS_MOST = 30 };
 
@@ -547,6 +549,13 @@ enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16, CEK_GROUPS_MOST = 30 };
  * step with a gradient that is not finite changes no parameter on any device and halves the factor (cek_trainer_skipped). LAMB and
  * max_value are refused there (CEK_UNSUPPORTED). A device that lacks an operation in 16 bits is refused with its name, the layer's and
  * the operation's, where there is no `fallback` that does it. */
+
+/* What products and convolutions may make of numbers in f32, on every device and in the fallback: CEK_MATH_F32 (default) keeps all
+ * their digits and may transform them, so that a convolution rounds more often, within what plugin.h says of such; STRICT only
+ * multiplies and adds, in any order; TF32 and FAST may round them to 10 and 7 bits of fraction before they are multiplied, which
+ * devices without such units do not. Everything else is computed in f32 whatever this says: statistics, softmax, losses, sums over
+ * devices, updates. It is of this trainer, and a predictor has its own: weights, files and states know nothing of it, so what was
+ * trained with one may be trained on, and used, with any other, to within what these round. Another value is CEK_INVALID. */
 
 /* An operation of the model that a device has not (16 bits, a shape: whatever its profile does not require) is left to
  * `fallback`: its operands go there through page-locked memory of the host, its results come back, in the order of all
@@ -787,6 +796,8 @@ typedef struct cek_predictor_options {
      * which has a row of numbers for each sample; NULL: the model's output. */
     const char *const *outputs;
     cek_device *fallback; /* as in cek_trainer_options */
+    uint32_t math;        /* likewise: CEK_MATH_... */
+    uint32_t reserved_3;
 } cek_predictor_options;
 enum { CEK_OUTPUTS_MOST = 64 };
 CEK_API CEK_CHECKED cek_status cek_predictor_create(const cek_model *model, cek_device *const *devices, size_t count,

@@ -292,7 +292,7 @@ cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, c
     CEK_TRY(cek__calloc(1, sizeof *plan, &plan));
     plan->bucket_count = layout->bucket_count;
     plan->forward_count = options->training && options->cut_forward ? layout->forward_count : 1;
-    CEK_TRY(cek__program_init(&plan->program, device, options->extra_op_flags));
+    CEK_TRY(cek__program_init(&plan->program, device, options->math));
     plan->program.fallback = options->fallback;
     if (device && options->arena_piece) /* what a plan on paper needs is asked before it is known how much fits */
         plan->program.arena_piece = options->arena_piece;

@@ -26,7 +26,7 @@ typedef struct cek__plan_options {
     cek_dtype input_type;    /* of the input operand: CEK_U8, CEK_F32 (or CEK_F64), where it is data */
     cek_loss loss;           /* 0: none (prediction); in evaluation: loss and counts without gradients */
     uint32_t target_columns; /* MSE: must be the model's outputs; 0 = take them */
-    uint32_t extra_op_flags; /* CEK_OP_DETERMINISTIC or 0 */
+    uint32_t math;           /* of products and convolutions, CEK_MATH_... */
     cek_device *fallback;    /* does what the plan's device cannot: an inline one; NULL: that is CEK_UNSUPPORTED */
     /* The most bytes of one memory of the arena, a multiple of CEK_ALIGNMENT; 0, or on paper: any. */
     uint64_t arena_piece;

@@ -19,11 +19,11 @@ enum { IS_in = false, IS_out = true, IS_inout = true };
     [CEK_OP_##KIND][NUMBER] = { IS_##DIRECTION, ALIASES },
 static const slot_rule rules[][CEK__SLOTS] = { CEK_ALL_OPERANDS(RULE) };
 
-cek_status cek__program_init(cek__program *program, cek_device *device, uint32_t op_flags)
+cek_status cek__program_init(cek__program *program, cek_device *device, uint32_t math)
 {
     int none;
 
-    *program = (cek__program){ .device = device, .op_flags = op_flags, .arena_piece = UINT64_MAX };
+    *program = (cek__program){ .device = device, .math = math, .arena_piece = UINT64_MAX };
     return cek__program_value(program, (cek__value){ 0 }, &none);
 }
 
@@ -158,6 +158,13 @@ static uint64_t apart_of(const cek_op_desc *desc)
     return apart;
 }
 
+/* What may be rounded or transformed is what is multiplied and added up; statistics and updates are not. */
+static bool multiplies(uint32_t kind)
+{
+    return kind == CEK_OP_GEMM || kind == CEK_OP_CONV_FORWARD || kind == CEK_OP_CONV_BACKWARD_DATA ||
+           kind == CEK_OP_CONV_BACKWARD_WEIGHTS;
+}
+
 static cek_status emit_one(cek__program *program, cek_op_desc *desc, const int operands[CEK__SLOTS],
                            const uint64_t shifts[CEK__SLOTS], uint64_t twice)
 {
@@ -165,7 +172,8 @@ static cek_status emit_one(cek__program *program, cek_op_desc *desc, const int o
     cek__instruction in = { .kind = desc->kind, .accumulate = desc->accumulate, .apart = apart_of(desc) };
 
     snprintf(in.what, sizeof in.what, "%.*s", (int)sizeof in.what - 1, program->where);
-    desc->flags |= program->op_flags;
+    if (multiplies(desc->kind))
+        desc->math = program->math;
     desc->operands = 0;
     desc->align = alignment(program, operands);
     for (uint32_t slot = 0; slot < CEK__SLOTS; slot++) {

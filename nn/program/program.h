@@ -59,7 +59,7 @@ typedef struct cek__instruction {
 typedef struct cek__program {
     cek_device *device;   /* NULL: on paper, where every op is accepted and none exists (estimate.c) */
     cek_device *fallback; /* makes what that does not support; NULL: nobody does */
-    uint32_t op_flags;    /* of every op */
+    uint32_t math;        /* of products and convolutions */
     char where[64];       /* what is being emitted, "node 3 (conv)": for errors */
     int value_count, value_capacity;
     cek__value *values; /* [0] is no value */
@@ -90,7 +90,7 @@ static inline uint64_t cek__operand_room(const cek__program *program, const cek_
 /* The operation writes it. */
 bool cek__operand_is_output(const cek__instruction *instruction, uint32_t slot);
 
-CEK__SHARED cek_status cek__program_init(cek__program *program, cek_device *device, uint32_t op_flags);
+CEK__SHARED cek_status cek__program_init(cek__program *program, cek_device *device, uint32_t math);
 CEK__SHARED void cek__program_clear(cek__program *program); /* destroys the ops; a zeroed program is accepted */
 
 CEK__SHARED cek_status cek__program_value(cek__program *program, cek__value value, int *out);
@@ -99,7 +99,7 @@ CEK__SHARED cek_status cek__program_value(cek__program *program, cek__value valu
 cek_status cek__program_within(cek__program *program, int of, uint64_t at, int *out);
 
 /* emit - creates an op and appends its instruction. `operands`: values by slot; the descriptor's
- * mask and flags are filled in here. A product with weights, or their gradient, in pieces becomes one for each; no other
+ * mask, alignment and math are filled in here. A product with weights, or their gradient, in pieces becomes one for each; no other
  * operation reads such.
  * `twice`: outputs that a second form of the op adds to. A reserve's size is taken from the op.
  * CEK_UNSUPPORTED (names what is emitted, the operation and who cannot do it) adds nothing to the program. What has an

@@ -76,6 +76,7 @@ cek_status cek_predictor_create(const cek_model *model, cek_device *const *devic
                                            .output_count = p->named ? p->output_count : 0,
                                            .input_type = p->input_type,
                                            .memory_limit = o.memory_limit,
+                                           .math = o.math,
                                            .fallback = o.fallback };
     CEK_TRY(cek__layout_create(model, o.type ? o.type : CEK_F32, &p->layout));
     team.layout = p->layout;

@@ -30,6 +30,7 @@ typedef struct cek__replica_options {
     int64_t group;         /* samples that a run has, as the model computes with them together; 0: as memory wants it */
     uint64_t memory_limit; /* of this replica in bytes, on the fallback too; 0: what the device has free */
     uint64_t optimizer_bytes; /* of the limit, taken by others: optimizer state and inboxes */
+    uint32_t math;            /* as in cek__plan_options */
     cek_device *fallback;     /* as in cek__plan_options; which operations it does is logged */
 } cek__replica_options;
 

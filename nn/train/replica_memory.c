@@ -133,6 +133,7 @@ static cek__plan_options plan_options(const cek__replica *r, int64_t rows, bool 
         .softmax = r->options.softmax,
         .outputs = r->options.outputs,
         .output_count = r->options.output_count,
+        .math = r->options.math,
         .fallback = r->options.fallback,
     };
 }

@@ -33,6 +33,13 @@ out:
     return st;
 }
 
+static cek_status math_check(uint32_t math)
+{
+    if (math > CEK_MATH_FAST)
+        return cek__fail(CEK_INVALID, "math %u is none of CEK_MATH_F32, _STRICT, _TF32 and _FAST", math);
+    return CEK_OK;
+}
+
 /* What is left to it is computed on the thread of the device that leaves it, which waits for nobody. */
 static cek_status fallback_check(const cek__team_options *options)
 {
@@ -110,6 +117,7 @@ cek_status cek__team_create(const cek_model *model, cek_device *const *devices, 
     cek_status st;
     memset(team, 0, sizeof *team);
     CEK_TRY(devices_check(model, devices, count, options));
+    CEK_TRY(math_check(options->replica.math));
     CEK_TRY(fallback_check(options));
     team->count = count;
     team->group = options->replica.group;

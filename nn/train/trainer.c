@@ -56,6 +56,7 @@ static cek_status team_make(cek_trainer *t, cek_device *const *devices, size_t c
                      .targets = t->targets,
                      .group = t->group,
                      .memory_limit = o->memory_limit,
+                     .math = o->math,
                      .fallback = o->fallback },
         .extra_bytes = lineup_bytes,
         .user = t,

@@ -15,6 +15,7 @@
  *     mutant_code    with mutant_edge: of chains that end with this CEK_PW_... alone, and of activations in epilogues
  *
  *     mutant_flushes the device says that it does: CEK_DEVICE_FLUSHES_DENORMALS
+ *     mutant_tells   it says of each operation that is made, in the host's log, which and with what math
  *
  * An integer becomes one more. Any other value is off by a third of its type's significant bits:
  * far above what rounding explains in a case small enough to be checked element by element, far
@@ -213,6 +214,15 @@ static int slot_of(const cek__request *request, const cek_host *host)
     return -1;
 }
 
+static cek_status op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
+{
+    const cek_host *host = &dev->instance->host;
+    const cek_status st = cek__reference_plugin.op_create(dev, desc, info, out);
+    if (!st && cek__host_option(host, "mutant_tells"))
+        cek__host_log(host, CEK_LOG_INFO, "made: %s, math %u", cek__kind_name(desc->kind), desc->math);
+    return st;
+}
+
 static cek_status op_run(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t count, cek_ref workspace)
 {
     const cek_host *host = &queue->dev->instance->host;
@@ -253,6 +263,7 @@ static void table_make(void)
     mutant = cek__reference_plugin;
     mutant.name = "mutant";
     mutant.device_info = device_info;
+    mutant.op_create = op_create;
     mutant.op_run = op_run;
     mutant.cmdbuf_create = NULL;
     mutant.cmdbuf_destroy = NULL;
