@@ -157,6 +157,7 @@ static cek_status outputs_compute(const bench_options *o, bench_data *d, const c
                                        .input_type = type,
                                        .batch = o->batch,
                                        .type = o->type,
+                                       .math = o->math,
                                        .memory_limit = o->limit_memory,
                                        .fallback = fallback };
     float *outputs = y->data;

@@ -40,7 +40,7 @@ typedef struct bench_options {
     const char *plugin; /* a file: loaded instead of what is installed */
     /* gemm, conv */
     const char *shapes;
-    uint32_t math;
+    uint32_t math; /* and of train and predict */
     cek_dtype type;
     int64_t warmup, runs; /* -1: the command's default */
     const char *peer;
@@ -113,6 +113,9 @@ typedef struct bench_command {
 } bench_command;
 
 extern const bench_command bench_commands[]; /* ends with a NULL name */
+
+/* The word of --math: what a run's record says. */
+const char *math_name(const bench_options *o);
 
 int cmd_devices(const bench_options *o);
 int cmd_gemm(const bench_options *o);

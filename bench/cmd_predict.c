@@ -198,6 +198,7 @@ static int predict_all(const bench_options *o, const bench_data *data, cek_model
                                  .batch = o->batch,
                                  .softmax = v.labels,
                                  .type = o->type,
+                                 .math = o->math,
                                  .memory_limit = o->limit_memory,
                                  .fallback = fallback };
     cek_status st = cek_predictor_create(model, devices, count, &po, &predictor);
@@ -212,6 +213,7 @@ static int predict_all(const bench_options *o, const bench_data *data, cek_model
     int code = st ? complain_status(st) : EXIT_OK;
     if (!st) {
         output_set(&v.out, "samples", json_integer(size));
+        output_set(&v.out, "math", json_string(math_name(o)));
         output_set(&v.out, "samples_per_second", json_real(seconds > 0 ? (double)size / seconds : 0));
         if (v.judged)
             verdict_tell(&v, data, size);

@@ -279,6 +279,7 @@ static void document_fill(train_run *run, const bench_data *data, cek_model *mod
     output_set(&run->out, "data", text_json(data->source));
     output_set(&run->out, "batch", json_integer(batch));
     output_set(&run->out, "seed", json_integer((json_int_t)run->options->seed));
+    output_set(&run->out, "math", json_string(math_name(run->options)));
     output_set(&run->out, "devices", list);
     output_set(&run->out, "samples_per_second", json_real(run->seconds > 0 ? (double)run->samples / run->seconds : 0));
     if (test && test->samples && run->labels)
@@ -357,6 +358,7 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
                                .batch = batch,
                                .seed = o->seed,
                                .type = o->type,
+                               .math = o->math,
                                .memory_limit = o->limit_memory,
                                .fallback = fallback,
                                .max_norm = o->clip,

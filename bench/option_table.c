@@ -26,7 +26,7 @@ const option_row option_rows[] = {
     { "help", NULL, 'h', ALL | READ, "this text" },
     { "version", NULL, 'V', ALL | READ, "the version" },
     { "shape", "LIST", 's', SHAPED, "problems: MxNxK, or convolutions such as mb64ic64ih28oc128oh28kh3ph1" },
-    { "math", "MODE", O_MATH, SHAPED, "f32, strict, tf32 or fast" },
+    { "math", "MODE", O_MATH, SHAPED | NET, "f32, strict, tf32 or fast" },
     { "warmup", "N", 'w', RATE | CMD_TRAIN, "runs that are not timed; of train: steps while the rate rises" },
     { "runs", "N", 'r', RATE, "timed runs; the median counts" },
     { "peer", "SO", O_PEER, CMD_GEMM, "a CBLAS library, timed in turn with the device" },

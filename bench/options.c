@@ -216,6 +216,11 @@ static bool option_take(bench_options *o, const option_row *row, const char *arg
     }
 }
 
+const char *math_name(const bench_options *o)
+{
+    return option_words(O_MATH)[o->math];
+}
+
 static void getopt_tables(char *letters, struct option *longs)
 {
     /* Operands come in their places, as values of the code 1; nothing is printed, and a missing value is a ':'. */

@@ -75,6 +75,7 @@ static cek_status hparams_tell(const run_log *log)
         { "data", data, 0 },
         { "devices", devices, 0 },
         { "type", cek_dtype_name(o->type ? o->type : CEK_F32), 0 },
+        { "math", math_name(o), 0 },
         { "optimizer", optimizer_name(optimizer), 0 },
         { "schedule", o->schedule ? o->schedule : "none", 0 },
         { "learning_rate", NULL, optimizer_rate(optimizer) },
@@ -161,6 +162,7 @@ static cek_status samples_predict(run_log *log)
                                        .batch = SAMPLES,
                                        .softmax = true,
                                        .type = o->type == CEK_F64 ? CEK_F32 : o->type,
+                                       .math = o->math,
                                        .memory_limit = o->limit_memory,
                                        .fallback = log->of.fallback };
     cek_status st = cek_predictor_create(log->of.model, &device, 1, &po, &predictor);

@@ -88,6 +88,8 @@ cat >by-hand <<'LIST'
 2|did you mean weights?|conv --pass=weihgts
 2|did you mean forward?|conv --pass=foward
 2|did you mean strict?|gemm --math=strikt
+2|did you mean fast?|train lenet5 --math=fats
+2|f32, strict, tf32 or fast|predict lenet5 --load=x --math=f16
 2|did you mean yes?|train lenet5 --shuffle=yess
 2|did you mean cosine?|train lenet5 --schedule=cosin
 2|did you mean multistep?|train lenet5 --schedule=multi_step:3,5
