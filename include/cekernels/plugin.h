@@ -1284,10 +1284,10 @@ typedef struct cek_plugin {
     cek_status (*mem_export)(cek_mem *mem, cek_foreign *out);
 
     /* device_sensors - optional, since 1.1. Needs no open device, makes no context, and is cheap enough for every
-     * second, but for the first call, which may load a library of the driver's. Any thread, also while the device works;
-     * waits for no command. out->size is set by the host, as in device_info. What cannot be told, or not to this user, is
-     * left out of out->known: no failure, also where that is everything. CEK_DEVICE_LOST where the driver says that the
-     * silicon is gone; handles are latched by calls of their own. */
+     * second, but for the first call, which may load a library of the driver's. Any thread, also while the device
+     * works; waits for no command. out->size is set by the host, as in device_info. What cannot be told, or not to this
+     * user, is left out of out->known: no failure, also where that is everything. CEK_DEVICE_LOST where the driver says
+     * that the silicon is gone; handles are latched by calls of their own. */
     cek_status (*device_sensors)(cek_instance *instance, uint32_t index, cek_device_sensors *out);
 } cek_plugin;
 
