@@ -9,7 +9,8 @@
 enum {
     FEW_PANELS = 16,   /* panels of A below which B is fetched ahead */
     DIRECT_PANELS = 4, /* panels of B up to which A is read in place */
-    WAY_BYTES = 4096   /* rows this far apart fall into one set of an L1 cache */
+    WAY_BYTES = 4096,  /* rows this far apart fall into one set of an L1 cache */
+    LARGE_C = 1 << 20  /* bytes: more than L2 keeps between two blocks of k */
 };
 
 static gemm_matrix flipped(gemm_matrix m)
@@ -28,8 +29,18 @@ static pack_way way_a(const gemm_desc *d, const cpu_config *config)
     return in_place ? PACK_DIRECT : cek__pack_way_a(a);
 }
 
+/* All of k in one block, or 0: where B stays in L2 as it is, a panel of A may do so too. That costs less than passing a large C by
+ * once more. */
+static int64_t whole_depth(const gemm_desc *d, const cpu_config *config)
+{
+    const int narrow = d->n * d->k * 4 <= config->b_bytes && d->k <= 2 * config->kc;
+    return narrow && d->m * d->n * 4 >= LARGE_C ? d->k : 0;
+}
+
 static void plan_one(const gemm_desc *d, const cpu_config *config, int workers, int swapped, gemm_plan *out)
 {
+    const int64_t depth = whole_depth(d, config);
+
     *out = (gemm_plan){ .d = *d, .swapped = swapped };
     if (swapped) {
         out->d.m = d->n;
@@ -59,6 +70,7 @@ static void plan_one(const gemm_desc *d, const cpu_config *config, int workers, 
         .way_a = way_a(d, config),
         .way_b = cek__pack_way_b(&d->b),
         .store_across = d->c.col_stride != 1,
+        .sizes.kc = depth,
     };
     cek__product_plan(&out->product);
 }
