@@ -47,7 +47,7 @@ typedef void cpu_transform(int64_t channels, const float *from, int64_t line, in
                            int64_t pixel_to);
 
 /* Winograd's convolution of 3 x 3 taps, outputs x outputs at once, by way of points x points products, points =
- * outputs + 2. In the transformed square of a gradient, point (1, 1) is the sum of its pixels. */
+ * outputs + 2. */
 typedef struct cpu_winograd {
     int outputs;
     cpu_transform *input;            /* points x points of an image, to points x points */

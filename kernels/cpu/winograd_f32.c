@@ -3,7 +3,7 @@
  * Owns: the five matrices of either size, each applied to both sides of a small square, vectors along channels.
  * Must not know: images, tiles, products.
  *
- * With points 0, 1, -1 (2, -2) and infinity: y = At [(G g Gt) . (Bt d B)] A. The gradient of the weights is the same
+ * With points 0, 1, -1 and infinity, or 0, a, -a, b, -b and infinity: y = At [(G g Gt) . (Bt d B)] A. The gradient of the weights is the same
  * form read backwards: dg = Gt [(A dy At) . (Bt d B)] G. */
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/vector.h"
@@ -15,60 +15,67 @@ typedef void side(const vf *x, vf *y);
 
 /* ---- 4 x 4 outputs of 6 x 6 inputs ---- */
 
+/* The points a and b, half a power of two apart on either side of 1: powers neither grow nor shrink much, and the error is half
+ * that of 1 and 2. */
+static const float a = 0.70710678f, b = 1.41421356f;
+
 V_INLINE void input_4(const vf *x, vf *y)
 {
-    const vf even = x[4] - 4 * x[2], odd = x[3] - 4 * x[1], near = x[4] - x[2], far = 2 * (x[3] - x[1]);
+    const vf even_a = x[4] - 2 * x[2], odd_a = a * (x[3] - 2 * x[1]);
+    const vf even_b = x[4] - 0.5f * x[2], odd_b = b * (x[3] - 0.5f * x[1]);
 
-    y[0] = 4 * x[0] - 5 * x[2] + x[4];
-    y[1] = even + odd;
-    y[2] = even - odd;
-    y[3] = near + far;
-    y[4] = near - far;
-    y[5] = 4 * x[1] - 5 * x[3] + x[5];
+    y[0] = x[0] - 2.5f * x[2] + x[4];
+    y[1] = even_a + odd_a;
+    y[2] = even_a - odd_a;
+    y[3] = even_b + odd_b;
+    y[4] = even_b - odd_b;
+    y[5] = x[1] - 2.5f * x[3] + x[5];
 }
 
 V_INLINE void output_4(const vf *x, vf *y)
 {
-    const vf even = x[1] + x[2], odd = x[1] - x[2], even_2 = x[3] + x[4], odd_2 = x[3] - x[4];
+    const vf even_a = x[1] + x[2], odd_a = a * (x[1] - x[2]), even_b = x[3] + x[4], odd_b = b * (x[3] - x[4]);
 
-    y[0] = x[0] + even + even_2;
-    y[1] = odd + 2 * odd_2;
-    y[2] = even + 4 * even_2;
-    y[3] = odd + 8 * odd_2 + x[5];
+    y[0] = x[0] + even_a + even_b;
+    y[1] = odd_a + odd_b;
+    y[2] = 0.5f * even_a + 2 * even_b;
+    y[3] = 0.5f * odd_a + 2 * odd_b + x[5];
 }
 
 V_INLINE void weights_4(const vf *x, vf *y)
 {
-    const vf ends = (x[0] + x[2]) * (1.0f / 6), middle = x[1] * (1.0f / 6);
-    const vf ends_2 = x[0] * (1.0f / 24) + x[2] * (1.0f / 6), middle_2 = x[1] * (1.0f / 12);
+    const vf even_a = (x[0] + 0.5f * x[2]) * (-2.0f / 3), odd_a = x[1] * (-2.0f / 3 * a);
+    const vf even_b = (x[0] + 2 * x[2]) * (1.0f / 6), odd_b = x[1] * (1.0f / 6 * b);
 
-    y[0] = x[0] * 0.25f;
-    y[1] = -ends - middle;
-    y[2] = middle - ends;
-    y[3] = ends_2 + middle_2;
-    y[4] = ends_2 - middle_2;
+    y[0] = x[0];
+    y[1] = even_a + odd_a;
+    y[2] = even_a - odd_a;
+    y[3] = even_b + odd_b;
+    y[4] = even_b - odd_b;
     y[5] = x[2];
 }
 
 V_INLINE void gradient_4(const vf *x, vf *y)
 {
-    const vf even = x[0] + x[2], odd = x[1] + x[3], even_2 = x[0] + 4 * x[2], odd_2 = 2 * x[1] + 8 * x[3];
+    const vf even_a = x[0] + 0.5f * x[2], odd_a = a * (x[1] + 0.5f * x[3]);
+    const vf even_b = x[0] + 2 * x[2], odd_b = b * (x[1] + 2 * x[3]);
 
     y[0] = x[0];
-    y[1] = even + odd;
-    y[2] = even - odd;
-    y[3] = even_2 + odd_2;
-    y[4] = even_2 - odd_2;
+    y[1] = even_a + odd_a;
+    y[2] = even_a - odd_a;
+    y[3] = even_b + odd_b;
+    y[4] = even_b - odd_b;
     y[5] = x[3];
 }
 
 V_INLINE void weights_gradient_4(const vf *x, vf *y)
 {
-    const vf even = (x[1] + x[2]) * (1.0f / 6), odd = (x[2] - x[1]) * (1.0f / 6), even_2 = x[3] + x[4];
+    const vf even_a = (x[1] + x[2]) * (-2.0f / 3), odd_a = (x[1] - x[2]) * (-2.0f / 3 * a);
+    const vf even_b = (x[3] + x[4]) * (1.0f / 6), odd_b = (x[3] - x[4]) * (1.0f / 6 * b);
 
-    y[0] = x[0] * 0.25f - even + even_2 * (1.0f / 24);
-    y[1] = odd + (x[3] - x[4]) * (1.0f / 12);
-    y[2] = even_2 * (1.0f / 6) - even + x[5];
+    y[0] = x[0] + even_a + even_b;
+    y[1] = odd_a + odd_b;
+    y[2] = 0.5f * even_a + 2 * even_b + x[5];
 }
 
 /* ---- 2 x 2 outputs of 4 x 4 inputs ---- */

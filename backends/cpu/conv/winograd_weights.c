@@ -80,6 +80,25 @@ static void products(const run *r, int64_t tiles, int64_t rows, int64_t columns,
                                                             sums + i * l->sum_row + j, l->sum_row, store, v, 0);
 }
 
+/* The pixels of a tile of dy. */
+static void bias_add(const run *r, int64_t image, const int64_t at[2], int64_t row, int64_t rows, float *pixel,
+                     float *bias)
+{
+    const winograd_image *dy = &r->dy;
+    const int64_t outputs = r->w->form->outputs;
+
+    for (int64_t h = at[0]; h < conv_least(at[0] + outputs, dy->size[0]); h++)
+        for (int64_t w = at[1]; w < conv_least(at[1] + outputs, dy->size[1]); w++) {
+            const int64_t element = ((image * dy->size[0] + h) * dy->size[1] + w) * dy->channels + row;
+            const float *from = (const float *)dy->at + element;
+            if (dy->type != CPU_F32) {
+                r->kernels->load(dy->type, rows, conv_at(dy->at, dy->type, element), pixel);
+                from = pixel;
+            }
+            r->kernels->add(rows, bias, from, bias);
+        }
+}
+
 /* A block of channels over one part of the tiles. */
 static void part_task(void *arg, int64_t task, int worker)
 {
@@ -105,7 +124,8 @@ static void part_task(void *arg, int64_t task, int worker)
             cek__winograd_tile(w, first + t, &image, at);
             cek__winograd_square(r->kernels, &r->dy, w->form->gradient, w->form->outputs, image, at, row, rows, square,
                                  z + t * l->dy_row, w->points * l->dy_plane, l->dy_plane);
-            r->kernels->add(rows, bias, z + (w->points + 1) * l->dy_plane + t * l->dy_row, bias);
+            if (column_block == 0)
+                bias_add(r, image, at, row, rows, square, bias);
             cek__winograd_square(r->kernels, &r->x, w->form->input, w->points, image,
                                  (int64_t[2]){ at[0] - d->pad[1], at[1] - d->pad[2] }, column, columns, square,
                                  v + t * l->x_row, w->points * l->x_plane, l->x_plane);
