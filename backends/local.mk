@@ -119,6 +119,8 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/product/matrix.h \
     %D%/cpu/product/pack.c \
     %D%/cpu/product/pack.h \
+    %D%/cpu/product/pack_words.c \
+    %D%/cpu/product/pack_words.h \
     %D%/cpu/product/plan.c \
     %D%/cpu/product/product.c \
     %D%/cpu/product/product.h \

@@ -8,6 +8,7 @@ kernels_cpu_sources = \
     %D%/cpu/depthwise_f32.c \
     %D%/cpu/dots_f32.c \
     %D%/cpu/epilogue_f32.c \
+    %D%/cpu/gemm_bf16.c \
     %D%/cpu/gemm_f32.c \
     %D%/cpu/half.h \
     %D%/cpu/isa.h \
@@ -23,6 +24,7 @@ kernels_cpu_sources = \
     %D%/cpu/reduce.c \
     %D%/cpu/table.c \
     %D%/cpu/table.h \
+    %D%/cpu/tile.h \
     %D%/cpu/transpose_f32.c \
     %D%/cpu/vector.h \
     %D%/cpu/vmath.h \
@@ -50,6 +52,14 @@ kernels_cpu_libraries += %D%/cpu/libavx512.la
 %C%_cpu_libavx512_la_SOURCES = $(kernels_cpu_sources)
 %C%_cpu_libavx512_la_CPPFLAGS = $(AM_CPPFLAGS) -DCEK_ISA=avx512 -DCEK_ISA_AVX512=1
 %C%_cpu_libavx512_la_CFLAGS = $(AM_CFLAGS) $(ISA_AVX512_CFLAGS)
+endif
+
+if ISA_AVX512BF16
+kernels_cpu_cppflags += -DCEK_HAVE_AVX512BF16
+kernels_cpu_libraries += %D%/cpu/libavx512bf16.la
+%C%_cpu_libavx512bf16_la_SOURCES = $(kernels_cpu_sources)
+%C%_cpu_libavx512bf16_la_CPPFLAGS = $(AM_CPPFLAGS) -DCEK_ISA=avx512bf16 -DCEK_ISA_AVX512=1 -DCEK_ISA_AVX512BF16=1
+%C%_cpu_libavx512bf16_la_CFLAGS = $(AM_CFLAGS) $(ISA_AVX512BF16_CFLAGS)
 endif
 
 noinst_LTLIBRARIES += $(kernels_cpu_libraries)

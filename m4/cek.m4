@@ -128,6 +128,7 @@ AC_DEFUN([CEK_ISAS], [
     AC_SUBST([CEK_ISA_NAMES], [portable])
     CEK_ISA([avx2], [-mavx2 -mfma], [__AVX2__])
     CEK_ISA([avx512], [-mavx2 -mfma -mavx512f -mavx512vl -mavx512dq -mavx512bw], [__AVX512BW__])
+    CEK_ISA([avx512bf16], [-mavx2 -mfma -mavx512f -mavx512vl -mavx512dq -mavx512bw -mavx512bf16], [__AVX512BF16__])
     # A user's -ffp-contract or -march comes after a target's own flags; what must hold is repeated behind it (see kernels/local.mk).
     CEK_FP_CONTRACT=-ffp-contract=fast
     AC_SUBST([CEK_FP_CONTRACT])])

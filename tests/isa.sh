@@ -23,6 +23,11 @@ case $ISA_NAMES in
     *avx512*) uses 'vfmadd.*%zmm' $kernels/libavx512_la-*.o ||
         wrong "no fused multiply-add on zmm registers in the AVX-512 kernels" ;;
 esac
+case $ISA_NAMES in
+    *avx512bf16*) uses 'vdpbf16ps.*%zmm' $kernels/libavx512bf16_la-gemm_bf16.o ||
+        wrong "no products of bf16 in the kernels for them"
+        uses 'vdpbf16ps' $kernels/libavx512_la-*.o && wrong "products of bf16 in the AVX-512 kernels" ;;
+esac
 # What the user asks for by -march goes everywhere; without it, everything but those kernels runs on every processor.
 case " $CFLAGS " in
     *' -m'*) ;;

@@ -15,6 +15,9 @@ extern const cpu_kernels cek__kernels__avx2;
 #ifdef CEK_HAVE_AVX512
 extern const cpu_kernels cek__kernels__avx512;
 #endif
+#ifdef CEK_HAVE_AVX512BF16
+extern const cpu_kernels cek__kernels__avx512bf16;
+#endif
 
 static int runs_anywhere(void)
 {
@@ -33,23 +36,41 @@ static int runs_avx512(void)
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
 }
 #endif
+#ifdef CEK_HAVE_AVX512BF16
+static int runs_avx512bf16(void)
+{
+    return runs_avx512() && __builtin_cpu_supports("avx512bf16");
+}
+
+/* AMD's processors (Zen 4, Zen 5) begin as many dot products of bf16 in a cycle as multiply-adds of floats, each of twice the
+ * work. Intel's (Cooper Lake, Sapphire Rapids and later) take several times as long for one as for a multiply-add: nothing is
+ * gained, and denormal numbers are lost. By vendor, not by timing: the bits of a result may not depend on what a clock said. */
+static int pays_avx512bf16(void)
+{
+    return __builtin_cpu_is("amd");
+}
+#endif
 
 typedef struct row {
     int (*runs)(void);
+    int (*pays)(void); /* whether it is chosen where nobody names one */
     cpu_config config;
 } row;
 
+/* 8 panels of 14 rows: with kc, 172 KiB of L2. A panel of A is 14 x 384 words = 21 KiB, two thirds of a 32 KiB L1. B with A's
+ * block and the sums of C: two thirds of a 1 MiB L2. */
+#define AVX512_SIZES .mc = 112, .kc = 384, .b_bytes = 480 << 10
+
 static const row rows[] = {
+#ifdef CEK_HAVE_AVX512BF16
+    { runs_avx512bf16, pays_avx512bf16, { "avx512bf16", &cek__kernels__avx512bf16, AVX512_SIZES } },
+#endif
 #ifdef CEK_HAVE_AVX512
-    { runs_avx512,
-      {
-          "avx512", &cek__kernels__avx512, .mc = 112, /* 8 panels of 14 rows: with kc, 172 KiB of L2 */
-          .kc = 384,           /* a panel of A is 14 x 384 floats = 21 KiB, two thirds of a 32 KiB L1 */
-          .b_bytes = 480 << 10 /* with A's block and the sums of C, two thirds of a 1 MiB L2 */
-      } },
+    { runs_avx512, runs_anywhere, { "avx512", &cek__kernels__avx512, AVX512_SIZES } },
 #endif
 #ifdef CEK_HAVE_AVX2
     { runs_avx2,
+      runs_anywhere,
       {
           "avx2", &cek__kernels__avx2, .mc = 96, /* 16 panels of 6 rows: with kc, 144 KiB */
           .kc = 384,                             /* a panel of A (9 KiB) and one of B (24 KiB) about fill a 32 KiB L1 */
@@ -57,6 +78,7 @@ static const row rows[] = {
       } },
 #endif
     { runs_anywhere,
+      runs_anywhere,
       { "portable", &cek__kernels__portable, .mc = 96, /* as above */
         .kc = 256, /* a panel of A is 6 KiB, one of B 8 KiB: fits L1 caches of 16 KiB */
         .b_bytes = 128 << 10 } },
@@ -74,10 +96,10 @@ const cpu_config *cek__config_at(int i)
 
 const cpu_config *cek__config_select(const char *isa)
 {
-    if (isa == NULL || isa[0] == '\0')
-        return cek__config_at(0);
+    const int any = isa == NULL || isa[0] == '\0';
+
     for (int r = 0; r < ROWS; r++)
-        if (strcmp(rows[r].config.isa, isa) == 0)
-            return rows[r].runs() ? &rows[r].config : NULL;
+        if (rows[r].runs() && (any ? rows[r].pays() : strcmp(rows[r].config.isa, isa) == 0))
+            return &rows[r].config;
     return NULL;
 }

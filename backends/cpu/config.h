@@ -11,15 +11,14 @@
 #include "kernels/cpu/kernels.h"
 
 typedef struct cpu_config {
-    const char *isa;            /* "avx512", "avx2", "portable" */
+    const char *isa;            /* "avx512bf16", "avx512", "avx2", "portable" */
     const cpu_kernels *kernels; /* compiled for that instruction set */
     int64_t mc;                 /* rows of A packed at once */
     int64_t kc;                 /* depth of a block */
     int64_t b_bytes;            /* of packed B that stay in L2 while rows of A pass by */
 } cpu_config;
 
-/* cek__config_select - the configuration for `isa`, or the best this processor runs where `isa` is
- * NULL or "". NULL where `isa` is not a name of the table, was not compiled in, or does not run on
+/* cek__config_select - the configuration for `isa`, or where `isa` is NULL or "", the fastest one that runs on this processor. NULL where `isa` is not a name of the table, was not compiled in, or does not run on
  * this processor. */
 const cpu_config *cek__config_select(const char *isa);
 

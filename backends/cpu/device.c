@@ -21,7 +21,9 @@
 #else
 #define COMPILER "gcc " __VERSION__
 #endif
-#if defined CEK_HAVE_AVX512
+#if defined CEK_HAVE_AVX512BF16
+#define ISAS "portable avx2 avx512 avx512bf16"
+#elif defined CEK_HAVE_AVX512
 #define ISAS "portable avx2 avx512"
 #elif defined CEK_HAVE_AVX2
 #define ISAS "portable avx2"

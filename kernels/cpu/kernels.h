@@ -41,6 +41,17 @@ typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int
                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,
                            int64_t ldnext);
 
+/* Products of a type that is narrower than a float, by tiles of their own: what a tile takes for a float is then a word of
+ * `unit` elements that are neighbours in k, and its depth counts words. Everything else is as with floats. */
+typedef struct cpu_words {
+    int unit;
+    cpu_gemm_tile *const *gemm; /* [rows], as cpu_kernels' */
+    /* As cpu_kernels' panels, of `depth` rows of memory; the last word is filled up with zeros. */
+    void (*panels)(int64_t depth, int64_t columns, int64_t width, const void *from, int64_t ld, float *to,
+                   int64_t panel);
+    void (*add)(int64_t n, const float *words, float *sum); /* sum[i] += the elements of word i, in order */
+} cpu_words;
+
 /* A square of pixels, turned into another: `channels` floats of each, `pixel` floats from one to the next of a line,
  * `line` from one line to the next. Nothing beyond `channels` is read or written. */
 typedef void cpu_transform(int64_t channels, const float *from, int64_t line, int64_t pixel, float *to, int64_t line_to,
@@ -63,6 +74,7 @@ typedef struct cpu_op_kernels cpu_op_kernels; /* ops.h: everything but products 
 typedef struct cpu_kernels {
     int mr, nr;                 /* rows and columns of the full tile */
     cpu_gemm_tile *const *gemm; /* [rows], 1 <= rows <= mr */
+    const cpu_words *bf16;      /* NULL: products of bf16 are such of floats */
     void (*drain)(void);
     /* out[r] = sum over k of x[k] * w[r * ldw + k], r < rows */
     void (*dots)(int64_t rows, int64_t depth, const float *x, const float *w, int64_t ldw, float *out);

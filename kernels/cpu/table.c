@@ -8,6 +8,9 @@ const cpu_kernels ISA_NAME(cek__kernels) = {
     .mr = TILE_ROWS,
     .nr = TILE_COLUMNS,
     .gemm = ISA_NAME(gemm_f32_tiles),
+#if defined CEK_ISA_AVX512BF16
+    .bf16 = &ISA_NAME(bf16_words),
+#endif
     .drain = ISA_NAME(drain),
     .dots = ISA_NAME(dots_f32),
     .transpose = ISA_NAME(transpose_f32),

@@ -7,6 +7,10 @@
 #include "kernels/cpu/kernels.h"
 
 extern cpu_gemm_tile *const ISA_NAME(gemm_f32_tiles)[CPU_MR_MAX + 1];
+#if defined CEK_ISA_AVX512BF16
+extern cpu_gemm_tile *const ISA_NAME(gemm_bf16_tiles)[CPU_MR_MAX + 1];
+extern const cpu_words ISA_NAME(bf16_words);
+#endif
 void ISA_NAME(drain)(void);
 void ISA_NAME(dots_f32)(int64_t rows, int64_t depth, const float *x, const float *w, int64_t ldw, float *out);
 void ISA_NAME(transpose_f32)(int64_t rows, int64_t columns, const float *from, int64_t ld, float *to, int64_t ldto);

@@ -69,9 +69,10 @@ void backend_close(backend *b)
 /* Every instruction set alone, then with three threads, of which two share a core on a small
  * machine. */
 static const char *const all_forms[][5] = {
-    { "cpu_isa", "portable", "cpu_threads", "1", NULL }, { "cpu_isa", "portable", "cpu_threads", "3", NULL },
-    { "cpu_isa", "avx2", "cpu_threads", "1", NULL },     { "cpu_isa", "avx2", "cpu_threads", "3", NULL },
-    { "cpu_isa", "avx512", "cpu_threads", "1", NULL },   { "cpu_isa", "avx512", "cpu_threads", "3", NULL },
+    { "cpu_isa", "portable", "cpu_threads", "1", NULL },   { "cpu_isa", "portable", "cpu_threads", "3", NULL },
+    { "cpu_isa", "avx2", "cpu_threads", "1", NULL },       { "cpu_isa", "avx2", "cpu_threads", "3", NULL },
+    { "cpu_isa", "avx512", "cpu_threads", "1", NULL },     { "cpu_isa", "avx512", "cpu_threads", "3", NULL },
+    { "cpu_isa", "avx512bf16", "cpu_threads", "1", NULL }, { "cpu_isa", "avx512bf16", "cpu_threads", "3", NULL },
 };
 enum { ALL_FORMS = sizeof all_forms / sizeof all_forms[0] };
 

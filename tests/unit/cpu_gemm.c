@@ -249,6 +249,7 @@ START_TEST(low_precision_is_converted_on_the_way)
                                 .b = t,
                                 .c = CPU_F32,
                                 .sum = 1,
+                                .sum_accumulate = i & 1,
                                 .integers = 1 });
             check_kind(&(kind){ .flip_a = i & 1,
                                 .flip_b = i >> 1,
@@ -263,14 +264,65 @@ START_TEST(low_precision_is_converted_on_the_way)
 }
 END_TEST
 
+/* An instruction that adds two products is used where it is the configuration's, and for nothing else. */
+START_TEST(bf16_is_multiplied_in_words_where_there_are_such)
+{
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int a = CPU_F32; a <= CPU_F16; a++)
+            for (int b = CPU_F32; b <= CPU_F16; b++)
+                for (int64_t k = 1; k <= 40; k += 13) {
+                    const gemm_desc d = { .m = 9,
+                                          .n = 9,
+                                          .k = k,
+                                          .batch = 1,
+                                          .a = { (cpu_type)a, k, 1, 0 },
+                                          .b = { (cpu_type)b, 9, 1, 0 },
+                                          .c = { CPU_F32, 9, 1, 0 } };
+                    const int is_set = strcmp(config->isa, "avx512bf16") == 0;
+                    gemm_plan plan;
+                    cek__gemm_plan(&d, config, 1, &plan);
+                    EXPECT((plan.product.words != NULL) == (is_set && a == CPU_BF16 && b == CPU_BF16 && k > 1),
+                           "%s: types %d and %d, depth %d: \"%s\"", config->isa, a, b, (int)k, plan.algorithm);
+                }
+}
+END_TEST
+
+/* Sums of several may lose them (plugin.h): the instruction takes them for 0. */
+START_TEST(a_single_product_of_bf16_keeps_denormal_numbers)
+{
+    const uint16_t a[] = { 0x0001, 0x007f, 0x8040, 0x0080 }, b[] = { 0x3f80, 0x4000 }; /* by 1 and by 2 */
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        const gemm_desc d = { .m = 4,
+                              .n = 2,
+                              .k = 1,
+                              .batch = 1,
+                              .a = { CPU_BF16, 1, 1, 0 },
+                              .b = { CPU_BF16, 2, 1, 0 },
+                              .c = { CPU_F32, 2, 1, 0 } };
+        float c[8];
+        gemm_plan plan;
+        cek__gemm_plan(&d, config, 1, &plan);
+        void *workspace = guarded(plan.workspace_bytes, 0xff);
+        cek__gemm_run(&plan, NULL, &(gemm_args){ .a = a, .b = b, .c = c }, workspace);
+        for (int j = 0; j < 8; j++)
+            EXPECT(c[j] == bf16_to_f32(a[j / 2]) * bf16_to_f32(b[j % 2]), "%s: %d: %a", config->isa, j, c[j]);
+        guard_free(workspace, plan.workspace_bytes);
+    }
+}
+END_TEST
+
 /* Which thread does what must not matter, nor how many there are. */
 START_TEST(bits_do_not_depend_on_the_number_of_workers)
 {
     const kind kinds[] = { { .spread = 1 },
                            { .spread = 1, .flip_b = 1, .bias = 1, .sum = 1 },
-                           { .spread = 1, .flip_a = 1 } };
+                           { .spread = 1, .flip_a = 1 },
+                           { .spread = 1, .a = CPU_BF16, .b = CPU_BF16, .bias = 1, .sum = 1 },
+                           { .spread = 1, .a = CPU_BF16, .b = CPU_BF16, .flip_a = 1, .flip_b = 1 } };
     for (int s = 0; s < SHAPES; s++)
-        for (int k = 0; k < 3; k++) {
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
             const cpu_config *config = cek__config_at(0);
             problem p;
             problem_make(&shapes[s], &kinds[k], &p);
@@ -334,23 +386,40 @@ START_TEST(large_results_are_exact_aligned_or_not)
 }
 END_TEST
 
+/* The depth is odd, so that the last word of a row of bf16 ends where the row with the NaN begins, or that behind it. */
+static void nan_check(const kind *k, const cpu_config *config)
+{
+    const float nan_value = NAN;
+    problem p;
+    problem_make(&(shape){ 20, 40, 51, 1 }, k, &p);
+    float *c = copied(CPU_F32, p.nc, p.c);
+    for (int64_t x = 0; x < 51; x += 50)
+        config->kernels->store(k->a, 1, &nan_value, (char *)p.a + at(&p.d.a, 0, 7, x) * cpu_type_bytes(k->a));
+    config->kernels->store(k->b, 1, &nan_value, (char *)p.b + at(&p.d.b, 0, 50, 11) * cpu_type_bytes(k->b));
+    p.bias[39] = NAN;
+    run(&p, k, config, NULL, c, NULL);
+    for (int row = 0; row < 20; row++)
+        for (int col = 0; col < 40; col++)
+            EXPECT((isnan(c[row * 40 + col]) != 0) == (row == 7 || col == 11 || col == 39), "%s: row %d, column %d",
+                   config->isa, row, col);
+    filled_free(CPU_F32, p.nc, c);
+    problem_free(&p);
+}
+
 START_TEST(nan_reaches_every_element_it_belongs_to_and_no_other)
 {
-    const kind k = { .spread = 1, .act = CPU_ACT_RELU, .bias = 1 };
     const cpu_config *config;
-    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
-        problem p;
-        problem_make(&(shape){ 20, 40, 50, 1 }, &k, &p);
-        float *c = copied(CPU_F32, p.nc, p.c);
-        ((float *)p.a)[7 * 50 + 11] = NAN;
-        p.bias[39] = NAN;
-        run(&p, &k, config, NULL, c, NULL);
-        for (int row = 0; row < 20; row++)
-            for (int col = 0; col < 40; col++)
-                EXPECT((isnan(c[row * 40 + col]) != 0) == (row == 7 || col == 39), "row %d, column %d", row, col);
-        filled_free(CPU_F32, p.nc, c);
-        problem_free(&p);
-    }
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int type = CPU_F32; type <= CPU_BF16; type++)
+            for (int flips = 0; flips < 4; flips++)
+                nan_check(&(kind){ .spread = 1,
+                                   .flip_a = flips & 1,
+                                   .flip_b = flips >> 1,
+                                   .a = (cpu_type)type,
+                                   .b = (cpu_type)type,
+                                   .act = CPU_ACT_RELU,
+                                   .bias = 1 },
+                          config);
 }
 END_TEST
 
@@ -406,6 +475,8 @@ int main(void)
     tcase_add_test(tests, sums_stay_within_the_error_of_their_arithmetic);
     tcase_add_test(tests, epilogues_follow_the_formula);
     tcase_add_test(tests, low_precision_is_converted_on_the_way);
+    tcase_add_test(tests, bf16_is_multiplied_in_words_where_there_are_such);
+    tcase_add_test(tests, a_single_product_of_bf16_keeps_denormal_numbers);
     tcase_add_test(tests, bits_do_not_depend_on_the_number_of_workers);
     tcase_add_test(tests, large_results_are_exact_aligned_or_not);
     tcase_add_test(tests, nan_reaches_every_element_it_belongs_to_and_no_other);

@@ -151,8 +151,14 @@ START_TEST(lower_instruction_sets_can_be_asked_for)
         ck_assert_ptr_eq(cek__config_select(c->isa), c);
     ck_assert_int_ge(n, 1);
     ck_assert_str_eq(cek__config_at(n - 1)->isa, "portable");
-    ck_assert_ptr_eq(cek__config_select(NULL), cek__config_at(0));
-    ck_assert_ptr_eq(cek__config_select(""), cek__config_at(0));
+    /* what nobody named is the best one, but for bf16 where that is no gain */
+    c = cek__config_at(0);
+#if defined __x86_64__ || defined __i386__
+    if (strcmp(c->isa, "avx512bf16") == 0 && !__builtin_cpu_is("amd"))
+        c = cek__config_at(1);
+#endif
+    ck_assert_ptr_eq(cek__config_select(NULL), c);
+    ck_assert_ptr_eq(cek__config_select(""), c);
     ck_assert_ptr_null(cek__config_select("mmx"));
 }
 END_TEST

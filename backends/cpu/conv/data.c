@@ -178,7 +178,7 @@ static void open_group(const void *owner, int64_t group, product_part *out)
     const conv_args *args = r->call.args;
     const int64_t in = conv_group_in(d), group_out = conv_group_out(d);
 
-    out->a = (pack_operand){ conv_at(args->y, d->y, group * group_out), d->y, d->out_channels, 1, PACK_ALONG };
+    out->a = pack_floats(conv_at(args->y, d->y, group * group_out), d->y, d->out_channels, 1, PACK_ALONG);
     out->b = (pack_operand){ .at = conv_at(args->w, d->w, group * group_out * conv_taps(d) * in), .type = d->w };
     out->e = (epilogue){ .c = conv_at(args->out, d->x, group * in),
                          .to = { d->x, d->in_channels, 1, 0 },

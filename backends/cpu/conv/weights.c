@@ -146,10 +146,10 @@ static void open_group(const void *owner, int64_t group, product_part *out)
 
     if (windows_are_a) {
         out->a = (pack_operand){ .at = x, .type = d->x };
-        out->b = (pack_operand){ dy, d->y, d->out_channels, 1, call->plan->product.way_b };
+        out->b = pack_floats(dy, d->y, d->out_channels, 1, call->plan->product.way_b);
     } else {
-        out->a = (pack_operand){ dy, d->y, 1, d->out_channels, PACK_ACROSS };
-        out->b = (pack_operand){ x, d->x, d->in_channels, 1, PACK_ACROSS };
+        out->a = pack_floats(dy, d->y, 1, d->out_channels, PACK_ACROSS);
+        out->b = pack_floats(x, d->x, d->in_channels, 1, PACK_ACROSS);
     }
     out->e = (epilogue){ .c = conv_at(args->out, d->w, group * n * columns),
                          .to = windows_are_a ? (gemm_matrix){ d->w, 1, columns, 0 }

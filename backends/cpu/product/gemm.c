@@ -29,17 +29,24 @@ static pack_way way_a(const gemm_desc *d, const cpu_config *config)
     return in_place ? PACK_DIRECT : cek__pack_way_a(a);
 }
 
-/* All of k in one block, or 0: where B stays in L2 as it is, a panel of A may do so too. That costs less than passing a large C by
- * once more. */
-static int64_t whole_depth(const gemm_desc *d, const cpu_config *config)
+/* Of one term the contract wants denormal numbers, which these products take for 0 (gemm_bf16.c). */
+static const cpu_words *words_of(const gemm_desc *d, const cpu_config *config)
 {
-    const int narrow = d->n * d->k * 4 <= config->b_bytes && d->k <= 2 * config->kc;
-    return narrow && d->m * d->n * 4 >= LARGE_C ? d->k : 0;
+    return d->a.type == CPU_BF16 && d->b.type == CPU_BF16 && d->k > 1 ? config->kernels->bf16 : NULL;
+}
+
+/* All of k (floats or words) in one block, or 0: where B stays in L2 as it is, a panel of A may do so too. That costs less than
+ * passing a large C by once more. */
+static int64_t whole_depth(const gemm_desc *d, int64_t k, const cpu_config *config)
+{
+    const int narrow = d->n * k * 4 <= config->b_bytes && k <= 2 * config->kc;
+    return narrow && d->m * d->n * 4 >= LARGE_C ? k : 0;
 }
 
 static void plan_one(const gemm_desc *d, const cpu_config *config, int workers, int swapped, gemm_plan *out)
 {
-    const int64_t depth = whole_depth(d, config);
+    const cpu_words *words = words_of(d, config);
+    const int64_t k = words ? (d->k + words->unit - 1) / words->unit : d->k, whole = whole_depth(d, k, config);
 
     *out = (gemm_plan){ .d = *d, .swapped = swapped };
     if (swapped) {
@@ -58,7 +65,8 @@ static void plan_one(const gemm_desc *d, const cpu_config *config, int workers, 
     out->product = (product_plan){
         .m = d->m,
         .n = d->n,
-        .k = d->k,
+        .k = k,
+        .words = words,
         .batch = d->batch,
         .config = config,
         .workers = workers,
@@ -70,13 +78,17 @@ static void plan_one(const gemm_desc *d, const cpu_config *config, int workers, 
         .way_a = way_a(d, config),
         .way_b = cek__pack_way_b(&d->b),
         .store_across = d->c.col_stride != 1,
-        .sizes.kc = depth,
+        .sizes.kc = whole,
     };
     cek__product_plan(&out->product);
 }
 
 void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers, gemm_plan *out)
 {
+    static const char *const names[2][2][2] = {
+        { { "gemm", "gemm, swapped" }, { "gemm, split k", "gemm, swapped, split k" } },
+        { { "gemm, words", "gemm, words, swapped" }, { "gemm, words, split k", "gemm, words, swapped, split k" } },
+    };
     gemm_plan swapped;
     if (desc->m == 0 || desc->n == 0 || desc->batch == 0) {
         *out = (gemm_plan){ .d = *desc, .algorithm = "gemm, empty" };
@@ -95,8 +107,7 @@ void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers
     if (swapped.product.cost < out->product.cost)
         *out = swapped;
     out->workspace_bytes = out->product.workspace_bytes;
-    out->algorithm = out->product.splits > 1 ? (out->swapped ? "gemm, swapped, split k" : "gemm, split k")
-                                             : (out->swapped ? "gemm, swapped" : "gemm");
+    out->algorithm = names[out->product.words != NULL][out->product.splits > 1][out->swapped];
 }
 
 typedef struct call {
@@ -109,6 +120,15 @@ static char *batch_at(const void *p, const gemm_matrix *m, int64_t batch)
     return (char *)p + batch * m->batch_stride * cpu_type_bytes(m->type);
 }
 
+static pack_operand operand(const call *c, const void *at, const gemm_matrix *m, int64_t batch, pack_way way)
+{
+    pack_operand o = pack_floats(batch_at(at, m, batch), m->type, m->row_stride, m->col_stride, way);
+
+    o.words = c->plan->product.words;
+    o.k = c->plan->d.k;
+    return o;
+}
+
 static void open_part(const void *owner, int64_t index, product_part *out)
 {
     const call *c = owner;
@@ -116,10 +136,8 @@ static void open_part(const void *owner, int64_t index, product_part *out)
     const gemm_args *args = c->args;
     const int swapped = c->plan->swapped;
 
-    out->a = (pack_operand){ batch_at(swapped ? args->b : args->a, &d->a, index), d->a.type, d->a.row_stride,
-                             d->a.col_stride, c->plan->product.way_a };
-    out->b = (pack_operand){ batch_at(swapped ? args->a : args->b, &d->b, index), d->b.type, d->b.row_stride,
-                             d->b.col_stride, c->plan->product.way_b };
+    out->a = operand(c, swapped ? args->b : args->a, &d->a, index, c->plan->product.way_a);
+    out->b = operand(c, swapped ? args->a : args->b, &d->b, index, c->plan->product.way_b);
     out->e = (epilogue){
         .c = batch_at(args->c, &d->c, index),
         .to = d->c,

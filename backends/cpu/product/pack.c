@@ -4,6 +4,8 @@
  * Must not know: the shape of the whole product. */
 #include "backends/cpu/product/pack.h"
 
+#include "backends/cpu/product/pack_words.h"
+
 #include <string.h>
 
 enum { LINE = 64 }; /* elements converted at once: a part of a row that stays in L1 */
@@ -40,6 +42,8 @@ int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t r
     const float *at = to->a;
     int64_t lda = walk_row_floats(depth), step = 1;
 
+    if (a->words)
+        return cek__pack_words_a(kernels, a, row, rows, k, depth, to);
     switch (a->way) {
     case PACK_DIRECT:
         at = (const float *)element(a, row, k);
@@ -113,6 +117,10 @@ void cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, i
 {
     const int64_t nr = kernels->nr;
     cek__pack_b_panels(kernels, depth, cols, to);
+    if (b->words) {
+        cek__pack_words_b(kernels, b, k, depth, col, cols, to);
+        return;
+    }
     switch (b->way) {
     case PACK_DIRECT:
         for (int64_t p = 0; p * nr < cols; p++)

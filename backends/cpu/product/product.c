@@ -73,6 +73,7 @@ static void block_task(void *arg, int64_t task, int worker)
     part_open(r, index, &p);
     scratch_of(r, worker, &scratch);
     walk w = { .kernels = plan->config->kernels,
+               .words = plan->words,
                .mc = plan->sizes.mc,
                .kc = plan->sizes.kc,
                .a = r->source->a,

@@ -20,6 +20,7 @@ typedef enum product_sum { PRODUCT_NO_SUM, PRODUCT_ROW_SUM, PRODUCT_COLUMN_SUM }
 typedef struct product_plan {
     /* to be filled in before cek__product_plan */
     int64_t m, n, k, batch; /* m, n, batch >= 1, k >= 0 */
+    const cpu_words *words; /* or NULL; else k counts words, and so does all that follows from it */
     const cpu_config *config;
     int workers;
     int in_place;          /* sums may be made in C itself; taken back where k is split */

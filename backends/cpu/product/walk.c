@@ -54,12 +54,20 @@ void cek__walk_offsets(int32_t *offset, int64_t depth, int64_t step)
 }
 
 /* Sums of A and B over k: one chain each, so that it does not matter which of them a matrix is. */
-static void sum_rows(const walk_scratch *s, int64_t rows, int64_t lda, int64_t depth, float *sum)
+static void sum_rows(const walk *w, const walk_scratch *s, int64_t rows, int64_t lda, int64_t depth, float *sum)
 {
     for (int64_t p = 0, i = 0; i < rows; i += s->a_rows[p++])
-        for (int64_t k = 0; k < depth; k++)
-            for (int64_t r = 0; r < s->a_rows[p]; r++)
-                sum[i + r] += s->a_panel[p][s->a_offset[k] + r * lda];
+        for (int64_t k = 0; k < depth; k++) {
+            const float *at = s->a_panel[p] + s->a_offset[k];
+            if (w->words && lda == 1)
+                w->words->add(s->a_rows[p], at, sum + i);
+            else
+                for (int64_t r = 0; r < s->a_rows[p]; r++)
+                    if (w->words)
+                        w->words->add(1, at + r * lda, sum + i + r);
+                    else
+                        sum[i + r] += at[r * lda];
+        }
 }
 
 static void sum_columns(const walk *w, const walk_scratch *s, int64_t cols, int64_t depth, float *sum)
@@ -68,18 +76,20 @@ static void sum_columns(const walk *w, const walk_scratch *s, int64_t cols, int6
     for (int64_t p = 0; p * nr < cols; p++) {
         const int64_t width = cols - p * nr < nr ? cols - p * nr : nr;
         for (int64_t k = 0; k < depth; k++)
-            w->kernels->add(width, sum + p * nr, s->b_panel[p] + s->b_offset[k], sum + p * nr);
+            if (w->words)
+                w->words->add(width, s->b_panel[p] + s->b_offset[k], sum + p * nr);
+            else
+                w->kernels->add(width, sum + p * nr, s->b_panel[p] + s->b_offset[k], sum + p * nr);
     }
 }
 
 /* A tile at the right edge of a C without room for it. */
-static void edge_tile(const cpu_kernels *kernels, const walk_scratch *s, int64_t ip, int64_t jp, int64_t lda,
-                      int64_t depth, int64_t cols, float *c, int64_t ldc, cpu_store store)
+static void edge_tile(cpu_gemm_tile *tile, const walk_scratch *s, int64_t ip, int64_t jp, int64_t lda, int64_t depth,
+                      int64_t cols, float *c, int64_t ldc, cpu_store store)
 {
     float whole[CPU_MR_MAX * CPU_NR_MAX] __attribute__((aligned(64)));
     const float *b = s->b_panel[jp];
-    kernels->gemm[s->a_rows[ip]](depth, s->a_panel[ip], lda, s->a_offset, b, s->b_offset, whole, CPU_NR_MAX, CPU_STORE,
-                                 b, 0);
+    tile(depth, s->a_panel[ip], lda, s->a_offset, b, s->b_offset, whole, CPU_NR_MAX, CPU_STORE, b, 0);
     for (int64_t i = 0; i < s->a_rows[ip]; i++)
         for (int64_t j = 0; j < cols; j++)
             c[i * ldc + j] = whole[i * CPU_NR_MAX + j] + (store == CPU_ADD ? c[i * ldc + j] : 0);
@@ -114,21 +124,21 @@ static void c_ahead(int64_t rows, int64_t columns, const float *c, int64_t ldc)
 static void tiles(const walk *w, const walk_task *t, int64_t rows, int64_t lda, int64_t depth, float *c,
                   cpu_store store, const fetch *f, const walk_scratch *s)
 {
-    const cpu_kernels *kernels = w->kernels;
-    const int64_t nr = kernels->nr;
+    cpu_gemm_tile *const *of_rows = w->words ? w->words->gemm : w->kernels->gemm;
+    const int64_t nr = w->kernels->nr;
 
     for (int64_t ip = 0, i = 0; i < rows; c += s->a_rows[ip] * t->ldc, i += s->a_rows[ip++])
         for (int64_t jp = 0, left = t->cols; left > 0; jp++, left -= nr) {
+            cpu_gemm_tile *tile = of_rows[s->a_rows[ip]];
             const float *b = s->b_panel[jp];
             int64_t ldnext;
             const float *next = fetch_at(f, f->row + ip, jp, nr, b, &ldnext);
             if (store == CPU_ADD)
                 c_ahead(s->a_rows[ip], nr, c + jp * nr, t->ldc);
             if (left >= nr || t->padded)
-                kernels->gemm[s->a_rows[ip]](depth, s->a_panel[ip], lda, s->a_offset, b, s->b_offset, c + jp * nr,
-                                             t->ldc, store, next, ldnext);
+                tile(depth, s->a_panel[ip], lda, s->a_offset, b, s->b_offset, c + jp * nr, t->ldc, store, next, ldnext);
             else
-                edge_tile(kernels, s, ip, jp, lda, depth, left, c + jp * nr, t->ldc, store);
+                edge_tile(tile, s, ip, jp, lda, depth, left, c + jp * nr, t->ldc, store);
         }
 }
 
@@ -162,7 +172,7 @@ void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
             float *c = t->c + i * t->ldc;
             const int64_t lda = w->a(w->source, t->row + i, rows, k, depth, s);
             if (t->row_sum)
-                sum_rows(s, rows, lda, depth, t->row_sum + i);
+                sum_rows(w, s, rows, lda, depth, t->row_sum + i);
             f.row = i; /* later blocks of A have nothing left to fetch */
             tiles(w, t, rows, lda, depth, c, t->add || k > t->k ? CPU_ADD : t->stream ? CPU_STREAM : CPU_STORE, &f, s);
             if (w->take && k + depth == end)

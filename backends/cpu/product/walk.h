@@ -55,6 +55,7 @@ typedef const char *walk_ahead(const void *source, int64_t k, int64_t col, int64
 
 typedef struct walk {
     const cpu_kernels *kernels;
+    const cpu_words *words; /* NULL: what panels hold are floats; else k and depths count words */
     int64_t mc, kc;
     walk_give_a *a;
     walk_give_b *b;

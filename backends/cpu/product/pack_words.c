@@ -1,0 +1,87 @@
+/* pack_words.c - see pack_words.h.
+ *
+ * Owns: the last word of k, which may not be full. Must not know: the shape of the whole product. */
+#include "backends/cpu/product/pack_words.h"
+
+#include <string.h>
+
+enum { LINE = 64 }; /* words copied before they are transposed: a square of them stays in L1 */
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Elements of k in `depth` words from word k on. */
+static int64_t elements(const pack_operand *m, int64_t k, int64_t depth)
+{
+    const int64_t unit = m->words->unit;
+    return least(depth * unit, m->k - k * unit);
+}
+
+/* Element `along` of k in line `across` of what is not k; `stride` is that of k. */
+static const char *element(const pack_operand *m, int64_t along, int64_t stride, int64_t across, int64_t other)
+{
+    return (const char *)m->at + (along * stride + across * other) * cpu_type_bytes(m->type);
+}
+
+/* Words of elements that are `stride` apart in memory. */
+static void line_copy(const pack_operand *m, const char *from, int64_t stride, int64_t n, float *to, int64_t depth)
+{
+    const size_t bytes = (size_t)cpu_type_bytes(m->type);
+    char *at = (char *)to;
+
+    if (stride == 1)
+        memcpy(at, from, (size_t)n * bytes);
+    else
+        for (int64_t i = 0; i < n; i++)
+            memcpy(at + (size_t)i * bytes, from + i * stride * (int64_t)bytes, bytes);
+    memset(at + (size_t)n * bytes, 0, (size_t)depth * sizeof *to - (size_t)n * bytes);
+}
+
+int64_t cek__pack_words_a(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows, int64_t k,
+                          int64_t depth, const walk_scratch *to)
+{
+    const int64_t first = k * a->words->unit, n = elements(a, k, depth), lda = walk_row_floats(depth);
+
+    if (a->way == PACK_ACROSS) {
+        const int64_t height = walk_panel_rows(rows, kernels->mr);
+        a->words->panels(n, rows, height, element(a, first, a->col_stride, row, 1), a->col_stride, to->a,
+                         depth * height);
+        cek__walk_panels(kernels, to->a, 0, rows, depth, to);
+        cek__walk_offsets(to->a_offset, depth, height);
+        return 1;
+    }
+    for (int64_t i = 0; i < rows; i++)
+        line_copy(a, element(a, first, a->col_stride, row + i, a->row_stride), a->col_stride, n, to->a + i * lda,
+                  depth);
+    cek__walk_panels(kernels, to->a, lda, rows, depth, to);
+    cek__walk_offsets(to->a_offset, depth, 1);
+    return lda;
+}
+
+void cek__pack_words_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col,
+                       int64_t cols, const walk_scratch *to)
+{
+    const int64_t unit = b->words->unit, nr = kernels->nr;
+
+    if (b->way == PACK_ACROSS) {
+        b->words->panels(elements(b, k, depth), cols, nr, element(b, k * unit, b->row_stride, col, 1), b->row_stride,
+                         to->b, depth * nr);
+        return;
+    }
+    for (int64_t j = 0; j < cols; j += nr) {
+        float *panel = to->b + j * depth;
+        const int64_t n = least(nr, cols - j);
+        if (n < nr)
+            memset(panel, 0, (size_t)(depth * nr) * sizeof *panel);
+        for (int64_t kk = 0; kk < depth; kk += LINE) {
+            float square[CPU_NR_MAX * LINE];
+            const int64_t part = least(LINE, depth - kk);
+            for (int64_t i = 0; i < n; i++)
+                line_copy(b, element(b, (k + kk) * unit, b->row_stride, col + j + i, b->col_stride), b->row_stride,
+                          elements(b, k + kk, part), square + i * LINE, part);
+            kernels->transpose(n, part, square, LINE, panel + kk * nr, nr);
+        }
+    }
+}
