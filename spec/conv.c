@@ -34,13 +34,14 @@
 
 /* Large enough for transforms such as Winograd's: odd sizes, where the last tiles are cut, each padding, many channels, several
  * images. Not in f64, which nobody transforms. */
-#define TRANSFORMED                                      \
-    LARGE("mb1ic16ih13oc16oh13kh3ph1", SPEC_F_BOTH)      \
-    LARGE("mb3ic32ih11iw8oc24oh9ow6kh3ph0", SPEC_F_BOTH) \
-    LARGE("mb2ic24ih7oc40oh9kh3ph2", SPEC_F_BOTH)        \
-    LARGE("mb5ic32ih7oc24oh7kh3ph1", SPEC_F_ALL)         \
-    LARGE("mb1ic128ih6iw5oc64oh6ow5kh3ph1", SPEC_F_BOTH) \
-    LARGE("mb1ic512ih4iw5oc16oh4ow5kh3ph1", SPEC_F_BOTH)
+#define TRANSFORMED                                         \
+    LARGE("mb1ic16ih15oc16oh15kh3ph1", SPEC_F_BOTH)         \
+    LARGE("mb2ic32ih15iw13oc16oh13ow11kh3ph0", SPEC_F_BOTH) \
+    LARGE("mb2ic16ih13oc24oh15kh3ph2", SPEC_F_BOTH)         \
+    LARGE("mb5ic16ih9oc32oh9kh3ph1", SPEC_F_ALL)            \
+    LARGE("mb5ic32ih6oc24oh6kh3ph1", SPEC_F_BOTH)           \
+    LARGE("mb1ic128ih13oc16oh13kh3ph1", SPEC_F(REAL))       \
+    LARGE("mb1ic512ih4iw5oc16oh4ow5kh3ph1", SPEC_F(REAL))
 
 #define LARGE(text_, fills_) { .text = text_, .types = SPEC_T_F32 | SPEC_T_LOW, .fills = fills_ },
 #define LARGE_OPTIONAL(text_) \
@@ -61,13 +62,13 @@ static const spec_case forward_cases[] = {
     REQUIRED("mb2ic16ih9oc20oh9kh3ph1:bias", SPEC_F_BOTH)
     REQUIRED("mb1ic4ih9oc4oh5kh3sh2ph1g4:bias", SPEC_F_BOTH)
     TRANSFORMED
-    LARGE("mb2ic16ih9oc32oh9kh3ph1:bias", SPEC_F_BOTH)
-    LARGE("mb2ic16ih9oc32oh9kh3ph1:bias:det", SPEC_F(REAL))
-    LARGE_OPTIONAL("mb2ic16ih9oc32oh9kh3ph1:bias:relu")
-    LARGE_OPTIONAL("mb2ic16ih9oc32oh9kh3ph1:bias:gelu")
-    LARGE_OPTIONAL("mb2ic16ih9oc32oh9kh3ph1:tanh")
-    LARGE_OPTIONAL("mb2ic16ih9oc32oh9kh3ph1:bias:packed")
-    LARGE_OPTIONAL("mb2ic16ih9oc32oh9kh3ph1:bias:align4")
+    LARGE("mb2ic16ih13oc16oh13kh3ph1:bias", SPEC_F_BOTH)
+    LARGE("mb2ic16ih13oc16oh13kh3ph1:bias:det", SPEC_F(REAL))
+    LARGE_OPTIONAL("mb2ic16ih13oc16oh13kh3ph1:bias:relu")
+    LARGE_OPTIONAL("mb2ic16ih13oc16oh13kh3ph1:bias:gelu")
+    LARGE_OPTIONAL("mb2ic16ih13oc16oh13kh3ph1:tanh")
+    LARGE_OPTIONAL("mb2ic16ih13oc16oh13kh3ph1:bias:packed")
+    LARGE_OPTIONAL("mb2ic16ih13oc16oh13kh3ph1:bias:align4")
     REQUIRED("mb2ic12ih9oc20oh9kh3ph1:bias:det", SPEC_F(REAL))
     REQUIRED("mb2ic12ih9oc20oh9kh3ph1:strict", SPEC_F_BOTH)
     OTHER_RANKS(REQUIRED)
@@ -92,11 +93,11 @@ static const spec_case backward_data_cases[] = {
     REQUIRED("mb2ic16ih9oc20oh5kh3sh2ph1:acc", SPEC_F_BOTH)
     REQUIRED("mb1ic4ih9oc4oh5kh3sh2ph1g4:acc", SPEC_F_BOTH)
     TRANSFORMED
-    LARGE("mb2ic16ih9oc32oh9kh3ph1:acc", SPEC_F_BOTH)
-    LARGE("mb2ic16ih9oc32oh9kh3ph1:det", SPEC_F(REAL))
-    LARGE_OPTIONAL("mb2ic16ih9oc32oh9kh3ph1:grelu")
-    LARGE_OPTIONAL("mb2ic16ih9oc32oh9kh3ph1:gtanh:acc")
-    LARGE_OPTIONAL("mb2ic16ih9oc32oh9kh3ph1:grelu:align4")
+    LARGE("mb2ic16ih13oc16oh13kh3ph1:acc", SPEC_F_BOTH)
+    LARGE("mb2ic16ih13oc16oh13kh3ph1:det", SPEC_F(REAL))
+    LARGE_OPTIONAL("mb2ic16ih13oc16oh13kh3ph1:grelu")
+    LARGE_OPTIONAL("mb2ic16ih13oc16oh13kh3ph1:gtanh:acc")
+    LARGE_OPTIONAL("mb2ic16ih13oc16oh13kh3ph1:grelu:align4")
     REQUIRED("mb2ic12ih9oc20oh9kh3ph1:det", SPEC_F(REAL))
     REQUIRED("mb2ic12ih9oc20oh9kh3ph1:strict", SPEC_F_BOTH)
     OTHER_RANKS(REQUIRED)
@@ -119,9 +120,9 @@ static const spec_case backward_weights_cases[] = {
     REQUIRED("mb1ic4ih9oc4oh5kh3sh2ph1g4:bias:acc", SPEC_F_BOTH)
     REQUIRED("mb1ic3ih8oc7oh8kh4ph1:bias", SPEC_F_BOTH)
     TRANSFORMED
-    LARGE("mb2ic16ih9oc32oh9kh3ph1:bias:acc", SPEC_F_BOTH)
-    LARGE("mb2ic16ih9oc32oh9kh3ph1:bias:det", SPEC_F(REAL))
-    LARGE_OPTIONAL("mb2ic16ih9oc32oh9kh3ph1:bias:align4")
+    LARGE("mb2ic16ih13oc16oh13kh3ph1:bias:acc", SPEC_F_BOTH)
+    LARGE("mb2ic16ih13oc16oh13kh3ph1:bias:det", SPEC_F(REAL))
+    LARGE_OPTIONAL("mb2ic16ih13oc16oh13kh3ph1:bias:align4")
     REQUIRED("mb16ic3ih8oc7oh8kh3ph1:bias:det", SPEC_F(REAL))
     REQUIRED("mb2ic12ih9oc20oh9kh3ph1:strict", SPEC_F_BOTH)
     OTHER_RANKS(REQUIRED)

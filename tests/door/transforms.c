@@ -276,7 +276,7 @@ static const spec_report *report_of(const char *direction, const char *match, cl
     return &report;
 }
 
-#define ONE "mb1ic16ih13oc16oh13kh3ph1 "
+#define ONE "mb1ic16ih15oc16oh15kh3ph1 "
 
 /* F(2x2) has 4 of the 64 that plugin.h gives for F(4x4), which leaves less than nine tenths of them unused. */
 START_TEST(transforms_are_within_the_bound_in_all_directions_and_need_most_of_it)
@@ -326,7 +326,7 @@ START_TEST(who_transforms_as_it_may_passes_with_numbers_of_every_kind)
 {
     manners = HONEST;
     used = tables[1];
-    const spec_report *r = report_of(NULL, "mb5ic32ih7oc24oh7kh3ph1 ", NULL);
+    const spec_report *r = report_of(NULL, "mb5ic16ih9oc32oh9kh3ph1 ", NULL);
     ck_assert_msg(r->ok && r->total.required == 9, "%u cases, %s: %s", r->total.required, r->failure[0].name,
                   r->failure[0].what);
 }
