@@ -9,6 +9,27 @@ import numpy as np
 import torch
 
 failures = []
+TRANSFORM = 64  # plugin.h: what a transform may be off by, in errors of a sum without one
+
+
+def math_add(parser):
+    """--math, of scripts that compare under strict and shortly again under the default, in which devices may transform."""
+    parser.add_argument("--math", choices=("strict", "f32"), help="one of both alone: all comparisons under strict, or those that "
+                        "show transforms under f32, our default, with bounds %d times as wide" % TRANSFORM)
+
+
+def passes(args):
+    """Each math that is asked for, which `args` has meanwhile."""
+    wanted = args.math
+    for args.math in [wanted] if wanted else ["strict", "f32"]:
+        print(f"math {args.math}")
+        yield args.math
+    args.math = wanted
+
+
+def bound(args, strict):
+    """Of what is computed in f32, where a device may have transformed it."""
+    return strict * (TRANSFORM if args.math == "f32" else 1)
 
 
 def verdict(what, value, bound):

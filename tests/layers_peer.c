@@ -316,7 +316,7 @@ static void loss_add(cek_model *m, int x)
 
 static void outputs_write(cek_model *m, cek_device *device, cek_dtype type, const float *inputs)
 {
-    const cek_predictor_options o = { .size = sizeof o, .type = type };
+    const cek_predictor_options o = { .size = sizeof o, .type = type, .math = count_of("math") };
     int64_t shape[CEK_RANK_MAX], values = ROWS;
     const int rank = cek_model_output_shape(m, shape);
     cek_predictor *p;
@@ -351,6 +351,7 @@ static cek_trainer *trainer_of(cek_model *m, cek_device *device, cek_dtype type,
     const cek_trainer_options o = { .size = sizeof o,
                                     .batch = ROWS,
                                     .type = type,
+                                    .math = count_of("math"),
                                     .optimizer = &optimizer,
                                     .schedule = schedule,
                                     .loss_scale = number("loss_scale") };

@@ -1,4 +1,4 @@
-/* onnx_run.c - says what a device computes of ONNX files: onnx_run DEVICE FILE...; of each FILE.onnx and the inputs in FILE.in
+/* onnx_run.c - says what a device computes of ONNX files: onnx_run DEVICE MATH FILE..., MATH strict or f32; of each FILE.onnx and the inputs in FILE.in
  * (floats, as the file has them, of one sample or several) the outputs go to FILE.out, and FILE|SIZES of a sample, or FILE|refused:
  * why. For scripts that hold it against others. */
 #include <stdio.h>
@@ -76,12 +76,12 @@ static int64_t elements(int rank, const int64_t *shape)
     return count;
 }
 
-static cek_status run(cek_device *device, const char *name)
+static cek_status run(cek_device *device, uint32_t math, const char *name)
 {
     cek_status st;
     cek_model *model = NULL;
     cek_predictor *predictor = NULL;
-    const cek_predictor_options options = { .size = sizeof options, .batch = 8 };
+    const cek_predictor_options options = { .size = sizeof options, .batch = 8, .math = math };
     int64_t shape[CEK_RANK_MAX], samples, each;
     values in = { 0 }, out = { 0 };
     char path[4096];
@@ -127,19 +127,26 @@ int main(int count, char **args)
     cek_engine *engine = NULL;
     cek_device **devices = NULL;
     size_t n = 0;
+    uint32_t math = CEK_MATH_F32;
     cek_status st;
 
+    if (count < 3 || (strcmp(args[2], "strict") != 0 && strcmp(args[2], "f32") != 0)) {
+        fprintf(stderr, "usage: onnx_run DEVICE strict|f32 FILE...\n");
+        return 2;
+    }
+    if (strcmp(args[2], "strict") == 0)
+        math = CEK_MATH_STRICT;
     cek_log_set(remark, NULL, CEK_LOG_WARN);
     st = cek_engine_create(NULL, &engine);
 
-    if (st == CEK_OK && count > 1)
+    if (st == CEK_OK)
         st = cek_engine_select(engine, args[1], CEK_PROFILE_INFERENCE, &devices, &n);
     if (st != CEK_OK || n == 0) {
         fprintf(stderr, "onnx_run: %s\n", st != CEK_OK ? cek_error_text() : "no device");
         return 1;
     }
-    for (int i = 2; i < count; i++) {
-        st = run(devices[0], args[i]);
+    for (int i = 3; i < count; i++) {
+        st = run(devices[0], math, args[i]);
         fflush(stdout);
     }
     free(devices);
