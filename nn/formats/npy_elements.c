@@ -188,6 +188,8 @@ cek_status cek__npy_take(const uint8_t *bytes, size_t size, cek__npy_as as, cek_
     if (from->kind == REAL && (out->type == CEK_I32 || out->type == CEK_U8))
         CEK_FAIL(CEK_BAD_INPUT, "it holds '%s', and whole numbers are wanted", h.descr);
     CEK_TRY(cek__alloc_array((size_t)out->count + 1, cek_dtype_bytes(out->type), &out->data));
+    if (out->count == 0)
+        goto out; /* the other axes may be of any length: strides would be too long for any number */
     w = walk_begin(&h, bytes + h.values, from);
     if (cek__npy_lies_as(&h) == out->type)
         memcpy(out->data, w.at, (size_t)out->count * from->bytes);

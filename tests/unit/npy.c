@@ -70,6 +70,8 @@ START_TEST(every_version_and_type_is_read)
         { 1, "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", small, 3, 0, CEK_U8, 1, 3, 0, 255 },
         { 1, "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", small, 3, CEK_I32, CEK_I32, 1, 3, 0, 255 },
         { 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 3), }", floats, 0, 0, CEK_F32, 2, 0, 0, 0 },
+        { 1, "{'descr': '>f4', 'fortran_order': False, 'shape': (0, 4611686018427387904, 8), }", floats, 0, 0, CEK_F32,
+          3, 0, 0, 0 }, /* UBSan would see strides overflow */
     };
 
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
