@@ -40,6 +40,24 @@ class Problem:
 
 
 LENGTHS = {"gemm": 6, "conv": 11, "train": 4, "infer": 4}
+DIRECTIONS, TRANSPOSED = ("forward", "data", "weights"), ("nn", "tn", "nt", "tt")
+PAD = 6  # the seventh number of a convolution, which may be 0
+
+
+def mistake(problem):
+    """What is wrong with the words of a problem that has as many as it should; "": nothing."""
+    words = problem.words
+    if problem.sort == "gemm" and words[5] not in TRANSPOSED:
+        return f"{words[5]} is none of {' '.join(TRANSPOSED)}"
+    if problem.sort == "conv" and words[2] not in DIRECTIONS:
+        return f"{words[2]} is none of {' '.join(DIRECTIONS)}"
+    numbers = words[2:5] if problem.sort == "gemm" else words[3:]
+    for i, word in enumerate(numbers):
+        if not word.isdecimal() or int(word) < (0 if problem.sort == "conv" and i == PAD else 1):
+            return f"{word} is no number, or too small"
+    if problem.sort == "conv" and int(numbers[2]) + 2 * int(numbers[PAD]) < int(numbers[4]):
+        return "the window is larger than the image"
+    return ""
 
 
 def read(path):
@@ -53,10 +71,9 @@ def read(path):
                 if LENGTHS.get(one[0] if one else "") != len(one):
                     raise ValueError(f"{path}:{number}: no problem: {' '.join(one)}")
                 problem = Problem(group, one)
-                try:
-                    problem.flop()
-                    int(one[-1]) if problem.sort in ("train", "infer") else None
-                except ValueError:
-                    raise ValueError(f"{path}:{number}: a word is no number: {' '.join(one)}") from None
+                if "/" in group:
+                    raise ValueError(f"{path}:{number}: a group becomes the name of a file, and has no /: {group}")
+                if mistake(problem):
+                    raise ValueError(f"{path}:{number}: {' '.join(one)}: {mistake(problem)}")
                 problems.append(problem)
     return problems

@@ -98,7 +98,8 @@ def cell(r, name):
 
 def table(results):
     names = list(dict.fromkeys(name for r in results for name in r["peers"]))
-    head = ["problem", "ours"] + (["GFLOP/s", "% of peak"] if results[0]["flop"] else []) + names
+    speeds = any(r["flop"] for r in results)
+    head = ["problem", "ours"] + (["GFLOP/s", "% of peak"] if speeds else []) + names
     rows = [head, ["---"] * len(head)]
     for r in results:
         if "ours" not in r:
@@ -110,6 +111,8 @@ def table(results):
             flops = r["flop"] / r["ours"]["median"]
             row += [f"{flops * 1e-9:.1f}",
                     f"{100 * flops / r['peak_flops']:.0f}" if r["peak_flops"] and " f32 " in r["problem"] else ""]
+        elif speeds:
+            row += ["", ""]
         rows.append(row + [cell(r, name) for name in names])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 

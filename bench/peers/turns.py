@@ -12,6 +12,7 @@ import time
 
 TURN = 0.02  # seconds that a turn lasts at least
 LONG = 0.1  # of a call that needs no other before it to warm up
+CALLS_MOST = 10**9  # of a turn: whatever there is to measure takes more than 20 ps
 TRIAL = 3  # rounds at least, before a peer's ways are told apart
 CHANCES = 2  # so often a runner may fail before it is not started again
 LEFT = "left after a third of the rounds: not the best"  # the reason of whoever was sent away
@@ -104,7 +105,10 @@ class Runner:
                 self.fail(f"no answer to {what} in {self.patience:g} s")
             piece = os.read(out, 65536)
             if not piece:
-                code = self.process.wait()
+                try:
+                    code = self.process.wait(max(0, until - time.monotonic()))
+                except subprocess.TimeoutExpired:
+                    self.fail(f"says no more, but has not ended, when asked {what}")
                 self.fail(f"was ended by signal {-code} ({signal.Signals(-code).name}) when asked {what}" if code < 0
                           else f"ended with exit code {code} when asked {what}")
             self.pending += piece
@@ -164,7 +168,7 @@ class Contender:
     def enough(self, seconds):
         """How many calls a turn takes, when these many took so long."""
         if seconds < TURN:
-            self.calls = min(10 ** 9, int(self.calls * min(4, 1.1 * TURN / seconds)) + 1)
+            self.calls = min(CALLS_MOST, int(self.calls * min(4, 1.1 * TURN / seconds)) + 1)
 
     def calibrate(self):
         """How long a call takes, of the first three: memory is new, code is compiled. How many calls make a turn."""
@@ -174,6 +178,8 @@ class Contender:
                 self.once = min(self.once, self.runner.seconds(self.slot, 1))
             self.calls, took = 1, self.once
             while took < TURN:
+                if self.calls == CALLS_MOST:
+                    self.runner.fail(f"says that {self.calls} calls take {took:g} s")
                 self.enough(took)
                 took = self.runner.seconds(self.slot, self.calls)
             return True

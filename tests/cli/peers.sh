@@ -155,11 +155,15 @@ odd leaves 'exit 3'
 odd rubbish 'echo hello world'
 odd nothing 'echo took -1'
 odd hangs 'sleep 100'
+odd closes 'exec >&-; sleep 100'
+odd instant 'echo took 0.000001'
 printf '#!/bin/sh\necho "absent no library of that name"\n' >"$scratch/missing"
 chmod +x "$scratch/missing"
 for case in 'dies|was ended by signal 9 (SIGKILL) when asked "run 0 1"' \
     'leaves|ended with exit code 3 when asked "run 0 1"' 'rubbish|answered "hello world" to "run 0 1"' \
-    'nothing|answered "took -1" to "run 0 1"' 'hangs|no answer to "run 0 1" in 1 s'; do
+    'nothing|answered "took -1" to "run 0 1"' 'hangs|no answer to "run 0 1" in 1 s' \
+    'closes|says no more, but has not ended, when asked "run 0 1"' \
+    'instant|says that 1000000000 calls take 1e-06 s'; do
     name=${case%%|*}
     compares 1 --runner="ours=$scratch/ours" --runner="half=$scratch/half" --runner="$name=$scratch/$name" --patience=1
     says "compare: $name: ${case#*|}"
@@ -173,15 +177,31 @@ tells 'nowhere: not there: .*No such file'
 compares 3 --runner="ours=$scratch/missing" --runner="half=$scratch/half"
 says 'compare: ours measured nothing: no library of that name'
 
+# A group of several sorts has rows of one length: what has no speed has no GFLOP/s.
+printf 'some gemm f32 8 8 8 nn\nsome train f32 mlp 4\n' >"$scratch/mixed.txt"
+compares 0 --problems="$scratch/mixed.txt" --rounds=1 --runner="ours=$scratch/ours" --runner="half=$scratch/half"
+tells '^| train f32 mlp 4 | 200 ms (200 ms to 200 ms) |  |  | 100 ms / 0.50 |$'
+
 # ---- wrong usage ----
 
 compares 2 --runner="half=$scratch/half"
 grep -q 'one is called ours' "$scratch/err" || wrong "$(cat "$scratch/err")"
 compares 2 --only=cooking
 grep -q 'cooking: no problem' "$scratch/err" || wrong "$(cat "$scratch/err")"
-printf '# a table\n\ngemm gemm f32 8 8 nn\n' >"$scratch/bad.txt"
-compares 2 --problems="$scratch/bad.txt"
-grep -q 'bad.txt:3: no problem: gemm f32 8 8 nn' "$scratch/err" || wrong "$(cat "$scratch/err")"
+# refuses LINE TEXT - a table with such a line is refused with its number.
+refuses() {
+    printf '# a table\n\n%s\n' "$1" >"$scratch/bad.txt"
+    compares 2 --problems="$scratch/bad.txt"
+    grep -F "bad.txt:3: " "$scratch/err" | grep -qF -e "$2" || wrong "no \"$2\" in: $(cat "$scratch/err")"
+}
+refuses 'g gemm f32 8 8 nn' 'no problem: gemm f32 8 8 nn'
+refuses 'g gemm f32 8 8 -8 nn' 'gemm f32 8 8 -8 nn: -8 is no number, or too small'
+refuses 'g gemm f32 8 8 8 nx' 'gemm f32 8 8 8 nx: nx is none of nn tn nt tt'
+refuses 'g conv f32 back 1 3 8 4 3 1 1 1' 'back is none of forward data weights'
+refuses 'g conv f32 data 1 3 8 4 3 0 1 1' '0 is no number, or too small'
+refuses 'g conv f32 data 1 3 2 4 5 1 1 1' 'the window is larger than the image'
+refuses 'g train f32 mlp many' 'many is no number'
+refuses 'a/b train f32 mlp 4' 'a group becomes the name of a file, and has no /: a/b'
 
 # ---- ours, the limit of the machine, and libraries that are not there ----
 
