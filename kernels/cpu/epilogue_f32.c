@@ -57,6 +57,6 @@ void ISA_NAME(add_f32)(int64_t n, const float *x, const float *y, float *to)
     int64_t i = 0;
     for (; i + VL <= n; i += VL)
         v_store(to + i, v_load(x + i) + v_load(y + i));
-    for (; i < n; i++)
-        to[i] = x[i] + y[i];
+    if (i < n)
+        v_store_part(to + i, n - i, v_load_part(x + i, n - i) + v_load_part(y + i, n - i));
 }

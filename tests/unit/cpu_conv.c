@@ -45,6 +45,13 @@ static const geometry geometries[] = {
     { 2, 64, 22, 2, { NONE, { 9, 3, 1, 2, 2, 1 }, { 16, 3, 1, 1, 1, 1 } } },  /* whole panels of channels */
     { 1, 32, 20, 1, { { 3, 2, 1, 1, 1, 0 }, { 8, 3, 2, 1, 1, 1 }, { 16, 3, 1, 2, 2, 2 } } },
     { 9, 1, 20, 1, { NONE, { 15, 3, 1, 1, 1, 1 }, { 16, 3, 1, 1, 1, 1 } } },
+    /* gradients of inputs, added up: blocks of channels, the last of them smaller; several images at once; parts of an
+     * image; a long line; all of it in groups */
+    { 2, 150, 12, 1, { NONE, { 7, 3, 2, 1, 1, 1 }, { 6, 3, 2, 1, 1, 1 } } },
+    { 35, 5, 7, 1, { NONE, { 4, 3, 2, 1, 1, 1 }, { 5, 3, 2, 1, 0, 1 } } },
+    { 1, 3, 6, 1, { NONE, { 41, 5, 1, 2, 4, 4 }, { 9, 3, 1, 1, 1, 1 } } },
+    { 1, 3, 2, 1, { NONE, NONE, { 18001, 5, 3, 2, 2, 2 } } },
+    { 2, 140, 8, 2, { { 3, 2, 2, 1, 1, 0 }, { 5, 1, 2, 1, 0, 0 }, { 6, 3, 2, 2, 2, 1 } } },
     /* 3 x 3 taps of 4 x 4 outputs at once: whole squares, parts of them, all paddings, edges of channels, several
      * blocks */
     { 2, 16, 16, 1, { NONE, { 8, 3, 1, 1, 1, 1 }, { 8, 3, 1, 1, 1, 1 } } },

@@ -27,6 +27,22 @@ static int is_transposed(const conv_desc *d, const cpu_config *config)
     return conv_group_in(d) < 16 && d->dilation[2] == 1 && windows_a < windows_b;
 }
 
+/* Whether the gradient of an input had better be added up: always where there are strides, which windows of it know
+ * nothing of; else where it costs less than a tile for each tap. */
+static int is_scattered(const conv_plan *plan)
+{
+    const conv_desc *d = &plan->d;
+    const int64_t nr = plan->config->kernels->nr;
+    const double pixels = (double)(d->batch * d->in[0] * d->in[1] * d->in[2] * d->groups);
+    conv_plan trial = *plan;
+
+    if (d->stride[0] > 1 || d->stride[1] > 1 || d->stride[2] > 1)
+        return 1;
+    cek__scatter_plan(&trial);
+    return trial.scatter.cost <
+           pixels * (double)(conv_taps(d) * conv_group_out(d)) * 2 * (double)((conv_group_in(d) + nr - 1) / nr);
+}
+
 static enum conv_method method_choose(const conv_desc *d, const cpu_config *config)
 {
     if (conv_group_in(d) == 1 && conv_group_out(d) == 1 && d->groups > 1)
@@ -41,8 +57,11 @@ static enum conv_method method_choose(const conv_desc *d, const cpu_config *conf
 void cek__conv_plan(const conv_desc *desc, const cpu_config *config, int workers, conv_plan *out)
 {
     static const char *const names[] = {
-        [CONV_MATRIX] = "gemm",         [CONV_WINDOWS] = "implicit gemm",
-        [CONV_SLABS] = "direct",        [CONV_TRANSPOSED] = "direct, few channels",
+        [CONV_MATRIX] = "gemm",
+        [CONV_WINDOWS] = "implicit gemm",
+        [CONV_SLABS] = "direct",
+        [CONV_TRANSPOSED] = "direct, few channels",
+        [CONV_SCATTER] = "scattered gemm",
         [CONV_DEPTHWISE] = "depthwise",
     };
     *out = (conv_plan){ .d = *desc, .config = config, .workers = workers > 0 ? workers : 1 };
@@ -53,6 +72,12 @@ void cek__conv_plan(const conv_desc *desc, const cpu_config *config, int workers
         return;
     }
     out->method = method_choose(desc, config);
+    if (out->method == CONV_WINDOWS && desc->direction == CONV_BACKWARD_DATA && is_scattered(out)) {
+        out->method = CONV_SCATTER;
+        cek__scatter_plan(out);
+        out->algorithm = names[out->method];
+        return;
+    }
     if (out->method == CONV_DEPTHWISE) {
         cek__depthwise_plan(out);
         out->algorithm = names[out->method];
@@ -72,6 +97,10 @@ void cek__conv_run(const conv_plan *plan, cpu_threads *threads, const conv_args 
     const conv_call call = { plan, args };
     if (plan->method == CONV_DEPTHWISE) {
         cek__depthwise_run(&call, threads, workspace);
+        return;
+    }
+    if (plan->method == CONV_SCATTER) {
+        cek__scatter_run(&call, threads, workspace);
         return;
     }
     if (plan->method == CONV_WINOGRAD) {

@@ -24,6 +24,7 @@
 
 #include "backends/cpu/conv/image.h"
 #include "backends/cpu/product/product.h"
+#include "backends/cpu/conv/scatter.h"
 #include "backends/cpu/conv/slab.h"
 #include "backends/cpu/conv/winograd.h"
 
@@ -60,10 +61,11 @@ typedef struct conv_plan {
     const cpu_config *config;
     int workers;
     int method;
-    windows w; /* of backward-data: for the largest residue */
+    windows w; /* where the method has any */
     slab slab; /* where the method is one of slabs */
     product_plan product;
     winograd_plan winograd; /* where the method is that */
+    scatter_plan scatter;   /* where the method is that */
 } conv_plan;
 
 /* cek__conv_plan - chooses; cannot fail for a descriptor whose sizes are >= 1 and whose `out` fits

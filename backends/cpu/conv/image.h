@@ -5,9 +5,7 @@
  *
  * Row r of the matrix is a window position, counted over (image, d, h, w); column t * channels + c
  * is channel c of tap t, counted over (d, h, w). Along each dimension position i and tap j look at
- * element i * step + first + j * tap_step of the image, or at a zero where that is outside.
- * Backward-data of a strided convolution is a set of such matrices with step 1, one for each
- * residue of the input position; `taps` are then those that meet the residue. */
+ * element i * step + first + j * tap_step of the image, or at a zero where that is outside. */
 #ifndef CEK_BACKENDS_CPU_CONV_IMAGE_H
 #define CEK_BACKENDS_CPU_CONV_IMAGE_H
 

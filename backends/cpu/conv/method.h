@@ -11,6 +11,7 @@ enum conv_method {
     CONV_WINDOWS,    /* rows of windows are packed */
     CONV_SLABS,      /* images are copied with their padding, tiles read windows in place */
     CONV_TRANSPOSED, /* backward-weights with few channels: windows are A, and read from slabs */
+    CONV_SCATTER,    /* backward-data: pixels of dy times all weights, added up */
     CONV_DEPTHWISE,  /* one channel in, one out: no product at all */
     CONV_WINOGRAD    /* 3 x 3 taps: products of transformed squares */
 };
@@ -64,6 +65,10 @@ void cek__conv_weights_run(const conv_call *call, cpu_threads *threads, void *wo
 /* Depthwise, all directions; depthwise.c. */
 void cek__depthwise_plan(conv_plan *plan);
 void cek__depthwise_run(const conv_call *call, cpu_threads *threads, void *workspace);
+
+/* Backward-data by products of whole pixels; scatter.c. */
+void cek__scatter_plan(conv_plan *plan);
+void cek__scatter_run(const conv_call *call, cpu_threads *threads, void *workspace);
 
 /* By Winograd's squares: whether that is the faster way, and then its plan, all directions; winograd.c. */
 int cek__winograd_plan(conv_plan *plan);

@@ -18,7 +18,6 @@ enum {
     SPLITS_MAX = 16,
     SCRATCH_C_BYTES = 256 << 10, /* a block of sums that is not made in C itself stays in L2 */
     STREAM_BYTES = 64 << 20,     /* a result that no L3 holds until it is read again */
-    SERIAL_CYCLES = 60000,       /* some 20 us: waking helpers up may take longer than they could save */
     BLOCKS_MAX = 64,             /* cuts of a dimension that are tried */
 };
 
@@ -133,7 +132,7 @@ void cek__product_plan(product_plan *p)
     const int workers = p->workers;
     p->workers = 1;
     blocks_choose(p);
-    p->serial = p->cost < SERIAL_CYCLES;
+    p->serial = p->cost < PRODUCT_SERIAL_CYCLES;
     if (workers > 1 && !p->serial) {
         p->workers = workers;
         blocks_choose(p);
