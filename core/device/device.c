@@ -221,6 +221,23 @@ out:
     return st;
 }
 
+/* Whatever a plugin left where it says that it knows nothing. */
+static void unknown_clear(cek_device_sensors *s)
+{
+    if (!(s->known & CEK_SENSOR_UTILIZATION))
+        s->utilization = 0, s->interval_ns = 0;
+    if (!(s->known & CEK_SENSOR_TEMPERATURE))
+        s->celsius = 0;
+    if (!(s->known & CEK_SENSOR_POWER))
+        s->watts = 0;
+    if (!(s->known & CEK_SENSOR_CLOCK))
+        s->hertz = 0;
+    if (!(s->known & CEK_SENSOR_MEMORY))
+        s->used_bytes = s->total_bytes = 0;
+    if (!(s->known & CEK_SENSOR_THROTTLED))
+        s->throttled = 0;
+}
+
 cek_status cek_device_read_sensors(cek_device *device, cek_device_sensors *out)
 {
     cek_status st;
@@ -236,6 +253,7 @@ cek_status cek_device_read_sensors(cek_device *device, cek_device_sensors *out)
     out->size = size;
     CEK_TRY(CEK__CALL(device, device_sensors, device->module->instance, device->index, &told));
     CEK_TRY(sensors_check(device, &told));
+    unknown_clear(&told);
     told.size = size;
     memcpy(out, &told, size < sizeof told ? size : sizeof told);
 out:

@@ -120,8 +120,9 @@ START_TEST(sensors_that_tell_what_cannot_be_are_not_passed_on)
         control->sensors = cases[i].told;
         assert_fails(cek_device_read_sensors(device, &all), CEK_BAD_PLUGIN, "a:0: device_sensors", cases[i].text);
         ck_assert_uint_eq(all.known, 0);
-        control->sensors.known = 0; /* what is unknown may be anything */
+        control->sensors.known = 0; /* what is unknown may be anything there, and is 0 here */
         assert_ok(cek_device_read_sensors(device, &all));
+        ck_assert_mem_eq(&all, (&(cek_device_sensors){ .size = sizeof all }), sizeof all);
     }
     stop();
     start("a.so");
