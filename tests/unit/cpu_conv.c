@@ -79,10 +79,8 @@ typedef struct problem {
     int64_t nx, nw, ny, nb;
 } problem;
 
-static void problem_make(const geometry *g, const kind *k, conv_direction direction, problem *p)
+static void desc_make(const geometry *g, const kind *k, conv_direction direction, conv_desc *d)
 {
-    uint32_t state = 7;
-    conv_desc *d = &p->d;
     *d = (conv_desc){ .direction = direction,
                       .x = k->x,
                       .w = k->w,
@@ -97,9 +95,6 @@ static void problem_make(const geometry *g, const kind *k, conv_direction direct
                       .act = direction == CONV_FORWARD ? k->act : CPU_ACT_NONE,
                       .deriv = direction == CONV_BACKWARD_DATA ? k->deriv : CPU_ACT_NONE,
                       .ref = k->x };
-    p->nx = g->batch * g->in_channels;
-    p->nw = g->out_channels * (g->in_channels / g->groups);
-    p->ny = g->batch * g->out_channels;
     for (int i = 0; i < 3; i++) {
         d->in[i] = g->dim[i].in;
         d->kernel[i] = g->dim[i].kernel;
@@ -109,6 +104,18 @@ static void problem_make(const geometry *g, const kind *k, conv_direction direct
         d->out[i] = (d->in[i] + g->dim[i].before + g->dim[i].after - d->dilation[i] * (d->kernel[i] - 1) - 1) /
                         d->stride[i] +
                     1;
+    }
+}
+
+static void problem_make(const geometry *g, const kind *k, conv_direction direction, problem *p)
+{
+    uint32_t state = 7;
+    const conv_desc *d = &p->d;
+    desc_make(g, k, direction, &p->d);
+    p->nx = g->batch * g->in_channels;
+    p->nw = g->out_channels * (g->in_channels / g->groups);
+    p->ny = g->batch * g->out_channels;
+    for (int i = 0; i < 3; i++) {
         p->nx *= d->in[i];
         p->nw *= d->kernel[i];
         p->ny *= d->out[i];
@@ -372,6 +379,50 @@ START_TEST(transforms_cost_no_more_than_their_bits)
 }
 END_TEST
 
+/* Plans alone: what tiles of products or padding would waste is seen, and memory stays in proportion for any number of channels and
+ * workers. */
+START_TEST(transforms_are_chosen_where_they_pay)
+{
+    static const struct {
+        int direction, transformed;
+        geometry g;
+    } cases[] = {
+        { CONV_FORWARD, 1, { 8, 256, 256, 1, { NONE, { 28, 3, 1, 1, 1, 1 }, { 28, 3, 1, 1, 1, 1 } } } },
+        { CONV_BACKWARD_DATA, 1, { 8, 256, 256, 1, { NONE, { 28, 3, 1, 1, 1, 1 }, { 28, 3, 1, 1, 1, 1 } } } },
+        { CONV_BACKWARD_WEIGHTS, 1, { 8, 256, 256, 1, { NONE, { 28, 3, 1, 1, 1, 1 }, { 28, 3, 1, 1, 1, 1 } } } },
+        /* dx has four pixels, however many dy has */
+        { CONV_BACKWARD_DATA, 0, { 1, 64, 64, 1, { NONE, { 2, 3, 1, 1, 20, 20 }, { 2, 3, 1, 1, 20, 20 } } } },
+        /* 33 of a tile's columns twice 32, of 297 instead */
+        { CONV_BACKWARD_WEIGHTS, 0, { 16, 33, 512, 1, { NONE, { 3, 3, 1, 1, 1, 1 }, { 3, 3, 1, 1, 1, 1 } } } },
+    };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+            conv_plan plan;
+            conv_desc d;
+            desc_make(&cases[c].g, &(kind){ 0 }, (conv_direction)cases[c].direction, &d);
+            cek__conv_plan(&d, config, 1, &plan);
+            EXPECT(plan.inexact == cases[c].transformed, "%s, case %d: %s", config->isa, (int)c, plan.algorithm);
+        }
+        for (int64_t channels = 16; channels <= 1 << 20; channels *= 4)
+            for (int c = 0; c < 9; c++) {
+                conv_plan plan;
+                conv_desc d;
+                const geometry g = { 8,
+                                     c % 3 == 1 ? 16 : channels,
+                                     c % 3 == 2 ? 16 : channels,
+                                     1,
+                                     { NONE, { 28, 3, 1, 1, 1, 1 }, { 28, 3, 1, 1, 1, 1 } } };
+                desc_make(&g, &(kind){ 0 }, (conv_direction)(c / 3), &d);
+                cek__conv_plan(&d, config, 64, &plan);
+                EXPECT(!plan.inexact || plan.workspace_bytes <= (256u << 20) + 64 * (16u << 20),
+                       "%s, %ld to %ld channels, direction %d: %zu bytes", config->isa, (long)g.in_channels,
+                       (long)g.out_channels, c / 3, plan.workspace_bytes);
+            }
+    }
+}
+END_TEST
+
 START_TEST(epilogues_follow_the_formula)
 {
     for (int act = CPU_ACT_TANH; act <= CPU_ACT_GELU; act++)
@@ -450,6 +501,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, every_geometry_is_exact_on_integers, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, sums_stay_within_the_error_of_their_arithmetic, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
+    tcase_add_test(tests, transforms_are_chosen_where_they_pay);
     tcase_add_loop_test(tests, transforms_cost_no_more_than_their_bits, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, epilogues_follow_the_formula, CONV_FORWARD, CONV_BACKWARD_DATA + 1);
     tcase_add_loop_test(tests, low_precision_is_converted_on_the_way, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);

@@ -18,12 +18,14 @@ static const double cost_product = 1.1;   /* a vector of sums, tiles with their 
 static const double gain_wanted = 0.85;   /* of the time of the direct way */
 
 enum {
-    CHANNELS_LEAST = 16,   /* beneath, tiles of products are too thin */
-    WEIGHTS_DEPTH = 64,    /* channels of transformed weights that are turned at once */
-    PANELS = 2,            /* of columns, whose sums stay in L2 */
-    NEAR_BYTES = 12 << 20, /* of transformed weights that stay in L3 */
-    TASKS = 16,            /* wanted of backward-weights, from blocks and splits */
-    SUMS_ROWS = 64,        /* with PANELS, what a task of backward-weights sums stays in L2 */
+    CHANNELS_LEAST = 16,      /* beneath, tiles of products are too thin */
+    WEIGHTS_DEPTH = 64,       /* channels of transformed weights that are turned at once */
+    PANELS = 2,               /* of columns, whose sums stay in L2 */
+    NEAR_BYTES = 12 << 20,    /* of transformed weights that stay in L3 */
+    SHARED_BYTES = 256 << 20, /* at most, of transformed weights and their tables */
+    WORKER_BYTES = 16 << 20,  /* at most, of a worker's squares */
+    TASKS = 16,               /* wanted of backward-weights, from blocks and splits */
+    SUMS_ROWS = 64,           /* with PANELS, what a task of backward-weights sums stays in L2 */
 };
 
 static int64_t ceil_div(int64_t n, int64_t by)
@@ -59,14 +61,6 @@ static void form_set(const conv_desc *d, const cpu_winograd *form, winograd_plan
     w->to = d->direction == CONV_BACKWARD_DATA ? d->in_channels : d->out_channels;
 }
 
-/* The estimated time in cycles of one core. */
-static double form_cost(const winograd_plan *w, double vl)
-{
-    const double product = (double)(w->planes * w->from * w->to) / vl, size = (double)w->planes / 36;
-    return (double)w->count * (product * cost_product + size * cost_transform * (double)(w->from + w->to) / vl) +
-           product * (product * vl * 4 <= NEAR_BYTES ? cost_weight : cost_weight_far);
-}
-
 static void sizes_choose(const conv_desc *d, const cpu_kernels *kernels, int workers, winograd_plan *w)
 {
     const int64_t panel = kernels->nr, most = PANELS * panel;
@@ -86,36 +80,61 @@ static void sizes_choose(const conv_desc *d, const cpu_kernels *kernels, int wor
     w->columns = round_up(ceil_div(w->to, workers > 1 ? wanted : 1), most);
 }
 
+/* The estimated times in cycles of one core, where products fill up their last tile of `nr` columns: of the squares, and
+ * of multiplying every pixel by all taps. */
+static double form_cost(const conv_desc *d, const winograd_plan *w, int64_t nr)
+{
+    const int weights = d->direction == CONV_BACKWARD_WEIGHTS;
+    const double vl = (double)nr / 2, size = (double)w->planes / 36;
+    const int64_t sums = weights ? w->to * round_up(w->from, nr) : w->from * round_up(w->to, nr);
+    const double product = (double)(w->planes * sums) / vl;
+    /* each block of weights transforms what it reads */
+    const int64_t channels = weights ? w->from * ceil_div(w->to, w->rows) + w->to * ceil_div(w->from, w->columns)
+                                     : w->from + w->to;
+    return (double)w->count * (product * cost_product + size * cost_transform * (double)channels / vl) +
+           product * (product * vl * 4 <= NEAR_BYTES ? cost_weight : cost_weight_far);
+}
+
+static double direct_cost(const conv_desc *d, const winograd_plan *w, int64_t nr)
+{
+    const int64_t pixels = d->batch * d->in[0] * computed(d)[1] * computed(d)[2];
+    const int64_t sums = d->direction == CONV_BACKWARD_WEIGHTS ? w->to * round_up(9 * w->from, nr)
+                                                               : 9 * w->from * round_up(w->to, nr);
+    return (double)pixels * (double)sums / ((double)nr / 2);
+}
+
+/* Whether its memory is in proportion: `from` and `to` may be any number. */
+static int is_small(const winograd_plan *w)
+{
+    return w->shared_floats * 4 <= SHARED_BYTES && w->worker_floats * 4 <= WORKER_BYTES;
+}
+
 int cek__winograd_plan(conv_plan *plan)
 {
     const conv_desc *d = &plan->d;
     const cpu_kernels *kernels = plan->config->kernels;
-    const double vl = kernels->nr / 2.0;
-    const double direct = (double)(d->batch * d->out[0] * d->out[1] * d->out[2]) * 9 *
-                          (double)(d->in_channels * d->out_channels) / vl;
-    double best = direct * gain_wanted;
+    winograd_plan best = { .form = NULL };
+    double least = 0;
 
-    plan->winograd.form = NULL;
     if (d->strict || !has_taps(d))
         return 0;
     for (int i = 0; i < CPU_WINOGRADS; i++) {
-        winograd_plan w;
-        form_set(d, &kernels->winograd[i], &w);
-        const double cost = form_cost(&w, vl);
-        if (cost < best) {
-            best = cost;
-            plan->winograd = w;
+        winograd_plan *w = &plan->winograd;
+        form_set(d, &kernels->winograd[i], w);
+        sizes_choose(d, kernels, plan->workers, w);
+        if (d->direction == CONV_BACKWARD_WEIGHTS)
+            cek__winograd_weights_place(plan);
+        else
+            cek__winograd_place(plan);
+        const double cost = form_cost(d, w, kernels->nr);
+        if (is_small(w) && cost < (best.form ? least : gain_wanted * direct_cost(d, w, kernels->nr))) {
+            least = cost;
+            best = *w;
         }
     }
-    if (plan->winograd.form == NULL)
-        return 0;
-    sizes_choose(d, kernels, plan->workers, &plan->winograd);
-    if (d->direction == CONV_BACKWARD_WEIGHTS)
-        cek__winograd_weights_place(plan);
-    else
-        cek__winograd_place(plan);
-    plan->workspace_bytes = (plan->winograd.shared_floats + (size_t)plan->workers * plan->winograd.worker_floats) * 4;
-    return 1;
+    plan->winograd = best;
+    plan->workspace_bytes = (best.shared_floats + (size_t)plan->workers * best.worker_floats) * 4;
+    return best.form != NULL;
 }
 
 /* ---- squares of images ---- */
@@ -161,17 +180,12 @@ typedef struct layout {
     int64_t offsets;            /* of tables */
 } layout;
 
-/* An odd number of cache lines, so that the points of a square fall into different sets. */
-static int64_t odd_lines(int64_t floats)
-{
-    return (ceil_div(floats, 16) | 1) * 16;
-}
-
 static layout layout_of(const winograd_plan *w, const cpu_kernels *kernels)
 {
     layout l = { .row = walk_row_floats(w->from), .sum_row = PANELS * kernels->nr };
-    l.plane = odd_lines(w->block * l.row);
-    l.sum_plane = odd_lines(w->block * l.sum_row);
+    /* the points of a square, too, fall into different sets */
+    l.plane = walk_row_floats(w->block * l.row);
+    l.sum_plane = walk_row_floats(w->block * l.sum_row);
     l.panels = ceil_div(w->to, kernels->nr);
     l.panel = w->from * kernels->nr;
     l.offsets = round_up(w->from, 16);

@@ -33,17 +33,13 @@ static int64_t ceil_div(int64_t n, int64_t by)
 {
     return (n + by - 1) / by;
 }
-static int64_t odd_lines(int64_t floats)
-{
-    return (ceil_div(floats, 16) | 1) * 16;
-}
 
 static layout layout_of(const winograd_plan *w)
 {
-    layout l = { .x_row = odd_lines(w->columns), .dy_row = odd_lines(w->rows), .sum_row = w->columns };
-    l.x_plane = odd_lines(w->block * l.x_row);
-    l.dy_plane = odd_lines(w->block * l.dy_row);
-    l.sum_plane = odd_lines(w->rows * l.sum_row);
+    layout l = { .x_row = walk_row_floats(w->columns), .dy_row = walk_row_floats(w->rows), .sum_row = w->columns };
+    l.x_plane = walk_row_floats(w->block * l.x_row);
+    l.dy_plane = walk_row_floats(w->block * l.dy_row);
+    l.sum_plane = walk_row_floats(w->rows * l.sum_row);
     l.row_blocks = ceil_div(w->to, w->rows);
     l.column_blocks = ceil_div(w->from, w->columns);
     l.part = w->planes * l.sum_plane + l.dy_row;
@@ -90,12 +86,10 @@ static void bias_add(const run *r, int64_t image, const int64_t at[2], int64_t r
     for (int64_t h = at[0]; h < conv_least(at[0] + outputs, dy->size[0]); h++)
         for (int64_t w = at[1]; w < conv_least(at[1] + outputs, dy->size[1]); w++) {
             const int64_t element = ((image * dy->size[0] + h) * dy->size[1] + w) * dy->channels + row;
-            const float *from = (const float *)dy->at + element;
-            if (dy->type != CPU_F32) {
-                r->kernels->load(dy->type, rows, conv_at(dy->at, dy->type, element), pixel);
-                from = pixel;
-            }
-            r->kernels->add(rows, bias, from, bias);
+            const char *from = conv_at(dy->at, dy->type, element);
+            if (dy->type != CPU_F32)
+                r->kernels->load(dy->type, rows, from, pixel);
+            r->kernels->add(rows, bias, dy->type == CPU_F32 ? (const float *)(const void *)from : pixel, bias);
         }
 }
 
