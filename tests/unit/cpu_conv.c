@@ -440,6 +440,32 @@ START_TEST(low_precision_is_converted_on_the_way)
 }
 END_TEST
 
+/* Words of two bf16 are exact on integers too; and used, where a configuration has them, by what is a product of matrices. */
+START_TEST(a_tap_alone_is_multiplied_in_words_where_there_are_such)
+{
+    const kind k = {
+        .x = CPU_BF16, .w = _i == CONV_BACKWARD_WEIGHTS ? CPU_F32 : CPU_BF16, .y = CPU_BF16, .integers = 1
+    };
+    const cpu_config *config;
+    int found = 0;
+    for (int g = 0; g < GEOMETRIES; g++) {
+        problem p;
+        problem_make(&geometries[g], &k, (conv_direction)_i, &p);
+        for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+            conv_plan plan;
+            cek__conv_plan(&p.d, config, 1, &plan);
+            const int is_matrix = strcmp(plan.algorithm, "gemm") == 0;
+            EXPECT((plan.product.words != NULL) == (is_matrix && config->kernels->bf16 != NULL), "%s, geometry %d: %s",
+                   config->isa, g, plan.algorithm);
+            found += is_matrix;
+        }
+        problem_free(&p);
+    }
+    ck_assert_int_ge(found, 2);
+    check_direction(&k, (conv_direction)_i);
+}
+END_TEST
+
 START_TEST(bits_do_not_depend_on_the_number_of_workers)
 {
     const kind k = { .bias = 1 };
@@ -505,6 +531,8 @@ int main(void)
     tcase_add_loop_test(tests, transforms_cost_no_more_than_their_bits, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, epilogues_follow_the_formula, CONV_FORWARD, CONV_BACKWARD_DATA + 1);
     tcase_add_loop_test(tests, low_precision_is_converted_on_the_way, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
+    tcase_add_loop_test(tests, a_tap_alone_is_multiplied_in_words_where_there_are_such, CONV_FORWARD,
+                        CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, bits_do_not_depend_on_the_number_of_workers, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_test(tests, nan_reaches_the_windows_that_see_it);
     suite_add_tcase(suite, tests);

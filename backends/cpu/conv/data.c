@@ -36,6 +36,8 @@ void cek__conv_data_plan(conv_plan *plan)
         .way_a = PACK_ALONG,
         .way_b = PACK_ACROSS,
     };
+    if (plan->method == CONV_MATRIX)
+        cek__product_words(&plan->product, d->y, d->w);
     if (plan->method == CONV_WINDOWS && cek__conv_slabs_plan(plan))
         plan->method = CONV_SLABS;
     cek__product_plan(&plan->product);
@@ -82,8 +84,8 @@ static void open_group(const void *owner, int64_t group, product_part *out)
     const conv_args *args = call->args;
     const int64_t in = conv_group_in(d), group_out = conv_group_out(d);
 
-    out->a = pack_floats(conv_at(args->y, d->y, group * group_out), d->y, d->out_channels, 1, PACK_ALONG);
-    out->b = (pack_operand){ .at = conv_at(args->w, d->w, group * group_out * conv_taps(d) * in), .type = d->w };
+    out->a = pack_of(conv_at(args->y, d->y, group * group_out), d->y, d->out_channels, 1, PACK_ALONG);
+    out->b = pack_of(conv_at(args->w, d->w, group * group_out * conv_taps(d) * in), d->w, in, 1, PACK_ACROSS);
     out->e = (epilogue){ .c = conv_at(args->out, d->x, group * in),
                          .to = { d->x, d->in_channels, 1, 0 },
                          .accumulate = d->accumulate && !call->plan->product.in_place,
@@ -98,7 +100,7 @@ void cek__conv_data_run(const conv_call *call, cpu_threads *threads, void *works
     const product_source source = {
         .owner = call,
         .open = open_group,
-        .b = give_weights,
+        .b = plan->method == CONV_MATRIX ? cek__product_b : give_weights,
         .a = plan->method == CONV_MATRIX  ? cek__product_a
              : plan->method == CONV_SLABS ? give_slab
                                           : give_windows,

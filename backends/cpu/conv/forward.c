@@ -21,6 +21,8 @@ void cek__conv_forward_plan(conv_plan *plan)
         .way_a = PACK_ALONG,
         .way_b = PACK_ALONG,
     };
+    if (plan->method == CONV_MATRIX)
+        cek__product_words(&plan->product, d->x, d->w);
     if (plan->method == CONV_WINDOWS && cek__conv_slabs_plan(plan))
         plan->method = CONV_SLABS;
     cek__product_plan(&plan->product);
@@ -48,8 +50,8 @@ static void open_group(const void *owner, int64_t group, product_part *out)
     const conv_args *args = call->args;
     const int64_t in = conv_group_in(d), n = conv_group_out(d), depth = conv_taps(d) * in;
 
-    out->a = pack_floats(conv_at(args->x, d->x, group * in), d->x, d->in_channels, 1, PACK_ALONG);
-    out->b = pack_floats(conv_at(args->w, d->w, group * n * depth), d->w, 1, depth, PACK_ALONG);
+    out->a = pack_of(conv_at(args->x, d->x, group * in), d->x, d->in_channels, 1, PACK_ALONG);
+    out->b = pack_of(conv_at(args->w, d->w, group * n * depth), d->w, 1, depth, PACK_ALONG);
     out->e = (epilogue){ .c = conv_at(args->out, d->y, group * n),
                          .to = { d->y, d->out_channels, 1, 0 },
                          .accumulate = d->accumulate && !call->plan->product.in_place,

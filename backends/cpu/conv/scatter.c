@@ -310,8 +310,8 @@ static void task_open(const run *r, int64_t number, int worker, task *t)
     t->images = conv_least(s->images, d->batch - t->image);
     t->last = conv_least(t->first + s->lines, d->in[1]);
     t->part = (product_part){ .kernels = plan->config->kernels,
-                              .a = pack_floats(conv_at(r->call->args->y, d->y, group * out), d->y, d->out_channels, 1,
-                                               direct ? PACK_DIRECT : PACK_ALONG),
+                              .a = pack_of(conv_at(r->call->args->y, d->y, group * out), d->y, d->out_channels, 1,
+                                           direct ? PACK_DIRECT : PACK_ALONG),
                               .b = { .at = conv_at(r->call->args->w, d->w, group * out * conv_taps(d) * in) },
                               .owner = t };
     at += cek__walk_scratch(&s->sizes, plan->config->kernels, at, &t->scratch);

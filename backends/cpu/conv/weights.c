@@ -77,6 +77,8 @@ void cek__conv_weights_plan(conv_plan *plan)
         plan->method = CONV_WINDOWS;
         product_set(plan);
     }
+    if (plan->method == CONV_MATRIX)
+        cek__product_words(&plan->product, plan->d.y, plan->d.x);
     if (plan->method == CONV_WINDOWS && slabs_plan(plan))
         plan->method = CONV_SLABS;
     cek__product_plan(&plan->product);
@@ -146,10 +148,10 @@ static void open_group(const void *owner, int64_t group, product_part *out)
 
     if (windows_are_a) {
         out->a = (pack_operand){ .at = x, .type = d->x };
-        out->b = pack_floats(dy, d->y, d->out_channels, 1, call->plan->product.way_b);
+        out->b = pack_of(dy, d->y, d->out_channels, 1, call->plan->product.way_b);
     } else {
-        out->a = pack_floats(dy, d->y, 1, d->out_channels, PACK_ACROSS);
-        out->b = pack_floats(x, d->x, d->in_channels, 1, PACK_ACROSS);
+        out->a = pack_of(dy, d->y, 1, d->out_channels, PACK_ACROSS);
+        out->b = pack_of(x, d->x, d->in_channels, 1, PACK_ACROSS);
     }
     out->e = (epilogue){ .c = conv_at(args->out, d->w, group * n * columns),
                          .to = windows_are_a ? (gemm_matrix){ d->w, 1, columns, 0 }

@@ -29,12 +29,6 @@ static pack_way way_a(const gemm_desc *d, const cpu_config *config)
     return in_place ? PACK_DIRECT : cek__pack_way_a(a);
 }
 
-/* Of one term the contract wants denormal numbers, which these products take for 0 (gemm_bf16.c). */
-static const cpu_words *words_of(const gemm_desc *d, const cpu_config *config)
-{
-    return d->a.type == CPU_BF16 && d->b.type == CPU_BF16 && d->k > 1 ? config->kernels->bf16 : NULL;
-}
-
 /* All of k (floats or words) in one block, or 0: where B stays in L2 as it is, a panel of A may do so too. That costs less than
  * passing a large C by once more. */
 static int64_t whole_depth(const gemm_desc *d, int64_t k, const cpu_config *config)
@@ -43,10 +37,9 @@ static int64_t whole_depth(const gemm_desc *d, int64_t k, const cpu_config *conf
     return narrow && d->m * d->n * 4 >= LARGE_C ? k : 0;
 }
 
-static void plan_one(const gemm_desc *d, const cpu_config *config, int workers, int swapped, gemm_plan *out)
+static void plan_one(const gemm_desc *desc, const cpu_config *config, int workers, int swapped, gemm_plan *out)
 {
-    const cpu_words *words = words_of(d, config);
-    const int64_t k = words ? (d->k + words->unit - 1) / words->unit : d->k, whole = whole_depth(d, k, config);
+    const gemm_desc *d = desc;
 
     *out = (gemm_plan){ .d = *d, .swapped = swapped };
     if (swapped) {
@@ -65,8 +58,7 @@ static void plan_one(const gemm_desc *d, const cpu_config *config, int workers, 
     out->product = (product_plan){
         .m = d->m,
         .n = d->n,
-        .k = k,
-        .words = words,
+        .k = d->k,
         .batch = d->batch,
         .config = config,
         .workers = workers,
@@ -78,8 +70,9 @@ static void plan_one(const gemm_desc *d, const cpu_config *config, int workers, 
         .way_a = way_a(d, config),
         .way_b = cek__pack_way_b(&d->b),
         .store_across = d->c.col_stride != 1,
-        .sizes.kc = whole,
     };
+    cek__product_words(&out->product, d->a.type, d->b.type);
+    out->product.sizes.kc = whole_depth(desc, out->product.k, config);
     cek__product_plan(&out->product);
 }
 
@@ -120,15 +113,6 @@ static char *batch_at(const void *p, const gemm_matrix *m, int64_t batch)
     return (char *)p + batch * m->batch_stride * cpu_type_bytes(m->type);
 }
 
-static pack_operand operand(const call *c, const void *at, const gemm_matrix *m, int64_t batch, pack_way way)
-{
-    pack_operand o = pack_floats(batch_at(at, m, batch), m->type, m->row_stride, m->col_stride, way);
-
-    o.words = c->plan->product.words;
-    o.k = c->plan->d.k;
-    return o;
-}
-
 static void open_part(const void *owner, int64_t index, product_part *out)
 {
     const call *c = owner;
@@ -136,8 +120,10 @@ static void open_part(const void *owner, int64_t index, product_part *out)
     const gemm_args *args = c->args;
     const int swapped = c->plan->swapped;
 
-    out->a = operand(c, swapped ? args->b : args->a, &d->a, index, c->plan->product.way_a);
-    out->b = operand(c, swapped ? args->a : args->b, &d->b, index, c->plan->product.way_b);
+    out->a = pack_of(batch_at(swapped ? args->b : args->a, &d->a, index), d->a.type, d->a.row_stride, d->a.col_stride,
+                     c->plan->product.way_a);
+    out->b = pack_of(batch_at(swapped ? args->a : args->b, &d->b, index), d->b.type, d->b.row_stride, d->b.col_stride,
+                     c->plan->product.way_b);
     out->e = (epilogue){
         .c = batch_at(args->c, &d->c, index),
         .to = d->c,

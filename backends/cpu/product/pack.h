@@ -23,12 +23,12 @@ typedef struct pack_operand {
     cpu_type type;
     int64_t row_stride, col_stride;
     pack_way way;
+    /* set by product.c: */
     const cpu_words *words; /* NULL: panels of floats; else `k` and `depth` below count words */
     int64_t k;              /* where words: elements of k in all, 0 beyond */
 } pack_operand;
 
-static inline pack_operand pack_floats(const void *at, cpu_type type, int64_t row_stride, int64_t col_stride,
-                                       pack_way way)
+static inline pack_operand pack_of(const void *at, cpu_type type, int64_t row_stride, int64_t col_stride, pack_way way)
 {
     return (pack_operand){ .at = at, .type = type, .row_stride = row_stride, .col_stride = col_stride, .way = way };
 }

@@ -119,6 +119,18 @@ static void sizes_complete(product_plan *p)
     s->with_c = !p->in_place && p->splits == 1;
 }
 
+void cek__product_words(product_plan *p, cpu_type a, cpu_type b)
+{
+    const cpu_words *words = p->config->kernels->bf16;
+
+    /* of one term the contract wants denormal numbers, which these products take for 0 (gemm_bf16.c) */
+    if (words == NULL || a != CPU_BF16 || b != CPU_BF16 || p->k < 2)
+        return;
+    p->words = words;
+    p->elements = p->k;
+    p->k = ceil_div(p->k, words->unit);
+}
+
 void cek__product_plan(product_plan *p)
 {
     const int64_t nr = p->config->kernels->nr, ld = ceil_div(p->n, nr) * nr;

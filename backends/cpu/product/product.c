@@ -51,6 +51,8 @@ static void part_open(const run *r, int64_t index, product_part *out)
 {
     *out = (product_part){ .kernels = r->plan->config->kernels, .owner = r->source->owner, .index = index };
     r->source->open(r->source->owner, index, out);
+    out->a.words = out->b.words = r->plan->words;
+    out->a.k = out->b.k = r->plan->elements;
 }
 
 static void scratch_of(const run *r, int worker, walk_scratch *out)

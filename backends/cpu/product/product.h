@@ -23,7 +23,6 @@ typedef enum product_sum { PRODUCT_NO_SUM, PRODUCT_ROW_SUM, PRODUCT_COLUMN_SUM }
 typedef struct product_plan {
     /* to be filled in before cek__product_plan */
     int64_t m, n, k, batch; /* m, n, batch >= 1, k >= 0 */
-    const cpu_words *words; /* or NULL; else k counts words, and so does all that follows from it */
     const cpu_config *config;
     int workers;
     int in_place;          /* sums may be made in C itself; taken back where k is split */
@@ -34,6 +33,10 @@ typedef struct product_plan {
     int store_across;      /* C's rows do not lie in memory as rows, for the estimate */
     int64_t row_unit;      /* tasks begin at multiples of this many rows; 0 = the tile's */
     walk_sizes sizes;      /* mc, kc, a_floats, b_floats: what is not 0 is kept */
+
+    /* by cek__product_words, or NULL and 0: k and all that follows from it count words, of so many elements in all */
+    const cpu_words *words;
+    int64_t elements;
 
     /* chosen */
     int64_t splits, split_depth; /* parts of k that are summed apart, then added in order */
@@ -69,6 +72,10 @@ typedef struct product_source {
 walk_give_a cek__product_a;
 walk_give_b cek__product_b;
 walk_take cek__product_take;
+
+/* cek__product_words - has operands of types a and b, which cek__product_a and _b pack, multiplied as words where the
+ * configuration has such for them; before cek__product_plan. */
+void cek__product_words(product_plan *plan, cpu_type a, cpu_type b);
 
 /* cek__product_plan - fills in what is chosen. */
 void cek__product_plan(product_plan *plan);
