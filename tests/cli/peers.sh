@@ -186,6 +186,12 @@ tells '^| train f32 mlp 4 | 200 ms (200 ms to 200 ms) |  |  | 100 ms / 0.50 |$'
 
 compares 2 --runner="half=$scratch/half"
 grep -q 'one is called ours' "$scratch/err" || wrong "$(cat "$scratch/err")"
+for given in "half" "half=" "half='" "=$scratch/half" "ours=$scratch/half"; do
+    compares 2 --runner="ours=$scratch/ours" --runner="$given"
+    grep -q -e 'error: --runner=.*: ' "$scratch/err" || wrong "--runner=$given: $(cat "$scratch/err")"
+done
+compares 2 --runner="ours=$scratch/ours" --output=/dev/null/peers
+grep -q 'error: --output=/dev/null/peers: Not a directory' "$scratch/err" || wrong "$(cat "$scratch/err")"
 compares 2 --only=cooking
 grep -q 'cooking: no problem' "$scratch/err" || wrong "$(cat "$scratch/err")"
 # refuses LINE TEXT - a table with such a line is refused with its number.
