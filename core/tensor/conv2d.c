@@ -15,6 +15,9 @@ static cek_status options_take(const cek_conv2d_options *given, cek_conv2d_optio
     out->stride_w += out->stride_w == 0;
     out->dilation_h += out->dilation_h == 0;
     out->dilation_w += out->dilation_w == 0;
+    if (st == CEK_OK && out->math > CEK_MATH_FAST)
+        return cek__fail(CEK_INVALID, "cek_conv2d: math %u is none of CEK_MATH_F32, _STRICT, _TF32 and _FAST",
+                         out->math);
     return st;
 }
 
@@ -92,6 +95,7 @@ static cek_conv_desc describe(const cek_tensor *x, const cek_tensor *w, const ce
     return (cek_conv_desc){
         .op = { .size = sizeof(cek_conv_desc),
                 .kind = CEK_OP_CONV_FORWARD,
+                .math = o->math,
                 .operands = CEK_BIT(CEK_CONV_FORWARD_X) | CEK_BIT(CEK_CONV_FORWARD_W) | CEK_BIT(CEK_CONV_FORWARD_Y) |
                             (bias ? CEK_BIT(CEK_CONV_FORWARD_BIAS) : 0) },
         .spatial = 2,

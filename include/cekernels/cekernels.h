@@ -524,6 +524,8 @@ typedef struct cek_conv2d_options {
     uint32_t stride_h, stride_w;     /* 0 = 1 */
     uint32_t dilation_h, dilation_w; /* 0 = 1 */
     uint32_t pad_top, pad_left, pad_bottom, pad_right;
+    uint32_t math; /* CEK_MATH_F32 (default: may be transformed), _STRICT, _TF32 or _FAST of plugin.h */
+    uint32_t reserved;
 } cek_conv2d_options;
 /* cek_conv2d - cross-correlation: x [n,h,w,in], weight [out,kh,kw,in/groups], bias [out] or NULL ->
  * [n,oh,ow,out]. The bias is f64 for f64, else f32.

@@ -286,7 +286,8 @@ START_TEST(products_and_convolutions_name_both_shapes)
     cek_tensor *wide = tensor_of(r, CEK_F64, 1, (int64_t[]){ 6 }, v);
     cek_tensor *b2 = tensor_of(r, CEK_F32, 3, (int64_t[]){ 2, 5, 3 }, v),
                *b3 = tensor_of(r, CEK_F32, 3, (int64_t[]){ 3, 3, 4 }, v);
-    cek_conv2d_options two = { .size = sizeof two, .groups = 2 }, unset = { .groups = 1 };
+    cek_conv2d_options two = { .size = sizeof two, .groups = 2 }, unset = { .groups = 1 },
+                       unknown = { .size = sizeof unknown, .math = CEK_MATH_FAST + 1 };
 
     assert_fails(cek_conv2d(x, w4, NULL, NULL, &out), CEK_INVALID, "x [1,5,5,3] and weight [6,3,3,4]",
                  "x has 3 channels, the weight is for 4");
@@ -298,6 +299,7 @@ START_TEST(products_and_convolutions_name_both_shapes)
     assert_fails(cek_conv2d(x, big, NULL, NULL, &out), CEK_INVALID, "weight [1,6,3,3]",
                  "larger than the padded image in height");
     assert_fails(cek_conv2d(x, flat, NULL, NULL, &out), CEK_INVALID, "weight [6]", "[n,h,w,in]");
+    assert_fails(cek_conv2d(x, w3, NULL, &unknown, &out), CEK_INVALID, "math 4", "CEK_MATH_F32");
     assert_fails(cek_conv2d(x, w3, NULL, &unset, &out), CEK_INVALID, "cek_conv2d", "was not set");
     assert_fails(cek_conv2d(x, NULL, NULL, NULL, &out), CEK_INVALID, "cek_conv2d", "weight is NULL");
     assert_fails(cek_matmul(flat, flat, &out), CEK_INVALID, "cek_matmul: shapes [6] and [6]", "matrices");

@@ -1,5 +1,5 @@
 /* train_math.c - the math that was asked for arrives: at each product and convolution of a trainer and of a predictor, on its
- * devices and on the fallback, and at nothing else. */
+ * devices and on the fallback, and at nothing else; at a convolution of tensors. */
 #include <cekernels/nn.h>
 #include <stddef.h>
 
@@ -117,6 +117,24 @@ START_TEST(each_of_a_prediction_has_the_math_of_the_predictor)
 }
 END_TEST
 
+START_TEST(a_convolution_of_tensors_has_the_math_of_its_options)
+{
+    place p;
+    cek_tensor *x, *w, *y;
+    const cek_conv2d_options o = { .size = sizeof o, .math = (uint32_t)_i };
+
+    place_open(&p, "mutant:0");
+    made.math = o.math;
+    assert_ok(cek_tensor_full(p.device, CEK_F32, 4, (int64_t[]){ 1, 4, 4, 2 }, 1, &x));
+    assert_ok(cek_tensor_full(p.device, CEK_F32, 4, (int64_t[]){ 3, 3, 3, 2 }, 1, &w));
+    assert_ok(cek_conv2d(x, w, NULL, &o, &y));
+    ck_assert_msg(!made.wrong, "asked for %d: %s", _i, made.text);
+    ck_assert_int_eq(made.right[1], 1);
+    cek_tensor_free(x), cek_tensor_free(w), cek_tensor_free(y);
+    place_close(&p);
+}
+END_TEST
+
 START_TEST(what_is_left_to_the_fallback_has_it_too)
 {
     place p;
@@ -172,6 +190,7 @@ int main(void)
     tcase_add_loop_test(cases, each_product_and_convolution_of_a_step_has_the_math_of_the_trainer_and_nothing_else_has,
                         CEK_MATH_F32, CEK_MATH_FAST + 1);
     tcase_add_loop_test(cases, each_of_a_prediction_has_the_math_of_the_predictor, CEK_MATH_F32, CEK_MATH_FAST + 1);
+    tcase_add_loop_test(cases, a_convolution_of_tensors_has_the_math_of_its_options, CEK_MATH_F32, CEK_MATH_FAST + 1);
     tcase_add_test(cases, what_is_left_to_the_fallback_has_it_too);
     tcase_add_test(cases, a_program_that_knows_no_math_gets_the_default);
     tcase_add_test(cases, an_unknown_math_is_refused);
