@@ -268,7 +268,7 @@ static void *samples_make(const cek_model *model, size_t index)
 
 static float *outputs_of(const cek_model *model, const void *const *inputs, int64_t *count)
 {
-    const cek_predictor_options options = { .size = sizeof options, .batch = BATCH };
+    const cek_predictor_options options = { .size = sizeof options, .batch = BATCH, .math = CEK_MATH_STRICT };
     int64_t shape[CEK_RANK_MAX];
     const int rank = cek_model_output_shape(model, shape);
     cek_predictor *predictor;
