@@ -137,19 +137,23 @@ cek_status cek__call_end_of(const char *who, const char *call, cek_status status
 }
 
 /* The reason why a device was lost is kept by the device, so a later call may fail without telling it again. */
-cek_status cek__call_end(const cek_device *device, const char *call, cek_status status)
+static void loss_ask(const cek_device *device, cek_status status)
 {
     char reason[256] = "";
 
+    device->plugin->device_status(device->dev, reason, sizeof reason);
+    cek__call_leave();
+    reason[sizeof reason - 1] = '\0';
+    if (reason[0] != '\0')
+        cek__call_told(status, reason);
+}
+
+cek_status cek__call_end(const cek_device *device, const char *call, cek_status status)
+{
     cek__call_leave();
     if (status == CEK_OK)
         return CEK_OK;
-    if (status == CEK_DEVICE_LOST && !told && device->dev != NULL && cek__ask_enter(device, "device_status")) {
-        device->plugin->device_status(device->dev, reason, sizeof reason);
-        cek__call_leave();
-        reason[sizeof reason - 1] = '\0';
-        if (reason[0] != '\0')
-            cek__call_told(status, reason);
-    }
+    if (status == CEK_DEVICE_LOST && !told && device->dev != NULL && cek__ask_enter(device, "device_status"))
+        loss_ask(device, status);
     return cek__call_end_of(device->name, call, status);
 }

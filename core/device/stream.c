@@ -23,13 +23,11 @@ static bool is_progress(cek_status status)
     return status == CEK_OK || status == CEK_TIMEOUT || status == CEK_NOT_READY;
 }
 
-cek_status cek__stream_call_end(const cek_stream *stream, const char *call, cek_status status)
+/* Apart from call_end, so that a call that succeeds clears no room for a text. */
+static cek_status queue_failed(const cek_stream *stream, const char *call, cek_status status)
 {
     char reason[512] = "";
 
-    cek__call_leave();
-    if (is_progress(status) || !cek__ask_enter(stream->device, "queue_status"))
-        return cek__call_end(stream->device, call, status);
     stream->device->plugin->queue_status(stream->queue, reason, sizeof reason);
     cek__call_leave();
     reason[sizeof reason - 1] = '\0';
@@ -38,19 +36,32 @@ cek_status cek__stream_call_end(const cek_stream *stream, const char *call, cek_
     return cek__call_end(stream->device, call, status);
 }
 
-static cek_status event_call_end(const cek_marker *marker, const char *call, cek_status status)
+cek_status cek__stream_call_end(const cek_stream *stream, const char *call, cek_status status)
+{
+    cek__call_leave();
+    if (is_progress(status) || !cek__ask_enter(stream->device, "queue_status"))
+        return cek__call_end(stream->device, call, status);
+    return queue_failed(stream, call, status);
+}
+
+static cek_status event_failed(const cek_marker *marker, const char *call, cek_status status)
 {
     char reason[512] = "";
 
-    cek__call_leave();
-    if (is_progress(status) || status == CEK_INVALID || !cek__ask_enter(marker->device, "event_status"))
-        return cek__call_end(marker->device, call, status);
     marker->device->plugin->event_status(marker->event, reason, sizeof reason);
     cek__call_leave();
     reason[sizeof reason - 1] = '\0';
     if (reason[0] != '\0')
         cek__call_told(status, reason);
     return cek__call_end(marker->device, call, status);
+}
+
+static cek_status event_call_end(const cek_marker *marker, const char *call, cek_status status)
+{
+    cek__call_leave();
+    if (is_progress(status) || status == CEK_INVALID || !cek__ask_enter(marker->device, "event_status"))
+        return cek__call_end(marker->device, call, status);
+    return event_failed(marker, call, status);
 }
 
 /* ---- streams ---- */

@@ -30,6 +30,13 @@ static const gemm_case gemms[] = {
     { 1, 1000, 50, 1, 0, true, false, false, CEK_ACT_SIGMOID, 0, 0, false },
     { 40, 1, 500, 1, 0, false, false, false, 0, 0, 0, false },
     { 17, 17, 17, 1, 0, false, false, false, CEK_ACT_GELU, 0, 0, false },
+    /* small enough to be read in place: whole panels of B, A either way, its sums */
+    { 32, 64, 64, 1, 0, false, false, false, 0, CEK_ACT_RELU, 0, false },
+    { 31, 64, 33, 3, 0, true, false, false, CEK_ACT_RELU, 0, 4, false },
+    { 64, 32, 32, 1, CEK_GEMM_TRANS_A, false, true, true, 0, 0, 1, false },
+    { 45, 96, 7, 2, CEK_GEMM_TRANS_A, false, false, false, 0, CEK_ACT_TANH, 0, true },
+    /* and too large: packed */
+    { 200, 64, 200, 1, CEK_GEMM_TRANS_A, false, true, true, 0, 0, 1, false },
 };
 enum { GEMMS = sizeof gemms / sizeof gemms[0] };
 

@@ -43,16 +43,21 @@ void cek__epilogue(const cpu_kernels *kernels, const epilogue *e, int64_t row, i
                    const float *sums, int64_t ld, float *line)
 {
     const int plain = e->to.type == CPU_F32 && e->to.col_stride == 1;
+    const int ref_plain = e->ref_at.type == CPU_F32 && e->ref_at.col_stride == 1;
+    const int nothing = e->act == CPU_ACT_NONE && !e->bias && !e->row_bias;
     float *other = line + (cols + 15) / 16 * 16;
 
     for (int64_t i = 0; i < rows; i++, sums += ld) {
         char *c = element(e->c, &e->to, row + i, col);
         float *to = plain && !e->accumulate ? (float *)c : line;
-        kernels->finish(e->act, cols, sums, e->bias ? e->bias + col : NULL, e->row_bias ? e->row_bias[row + i] : 0, to);
+        if (to != sums || !nothing)
+            kernels->finish(e->act, cols, sums, e->bias ? e->bias + col : NULL, e->row_bias ? e->row_bias[row + i] : 0,
+                            to);
         if (e->deriv != CPU_ACT_NONE) {
-            row_load(kernels, e->ref_at.type, cols, element(e->ref, &e->ref_at, row + i, col), e->ref_at.col_stride,
-                     other);
-            kernels->deriv(e->deriv, cols, to, other, to);
+            const char *ref = element(e->ref, &e->ref_at, row + i, col);
+            if (!ref_plain)
+                row_load(kernels, e->ref_at.type, cols, ref, e->ref_at.col_stride, other);
+            kernels->deriv(e->deriv, cols, to, ref_plain ? (const float *)(const void *)ref : other, to);
         }
         if (e->accumulate && plain) {
             kernels->add(cols, (float *)c, line, (float *)c);

@@ -7,15 +7,28 @@
 #include "backends/cpu/product/vector.h"
 
 enum {
-    FEW_PANELS = 16,   /* panels of A below which B is fetched ahead */
-    DIRECT_PANELS = 4, /* panels of B up to which A is read in place */
-    WAY_BYTES = 4096,  /* rows this far apart fall into one set of an L1 cache */
-    LARGE_C = 1 << 20  /* bytes: more than L2 keeps between two blocks of k */
+    FEW_PANELS = 16,    /* panels of A below which B is fetched ahead */
+    DIRECT_PANELS = 4,  /* panels of B up to which A is read in place */
+    WAY_BYTES = 4096,   /* rows this far apart fall into one set of an L1 cache */
+    NEAR_BYTES = 32768, /* operands that L1 holds: a tile reads them as fast as what was packed */
+    LARGE_C = 1 << 20   /* bytes: more than L2 keeps between two blocks of k */
 };
 
 static gemm_matrix flipped(gemm_matrix m)
 {
     return (gemm_matrix){ m.type, m.col_stride, m.row_stride, m.batch_stride };
+}
+
+static int64_t span_bytes(const gemm_matrix *m, int64_t rows, int64_t cols)
+{
+    return ((rows - 1) * m->row_stride + (cols - 1) * m->col_stride + 1) * cpu_type_bytes(m->type);
+}
+
+/* Nothing is between a tile and its operands, wherever they lie. */
+static int is_near(const gemm_desc *d)
+{
+    return d->a.type == CPU_F32 && d->b.type == CPU_F32 && d->k > 0 &&
+           span_bytes(&d->a, d->m, d->k) + span_bytes(&d->b, d->k, d->n) <= NEAR_BYTES;
 }
 
 /* A whose rows lie along k can be read where it is. That is what makes a thin product with a large
@@ -26,7 +39,7 @@ static pack_way way_a(const gemm_desc *d, const cpu_config *config)
     const gemm_matrix *a = &d->a;
     const int in_place = a->type == CPU_F32 && a->col_stride == 1 && d->n <= DIRECT_PANELS * config->kernels->nr &&
                          a->row_stride * 4 % WAY_BYTES != 0;
-    return in_place ? PACK_DIRECT : cek__pack_way_a(a);
+    return in_place || is_near(d) ? PACK_DIRECT : cek__pack_way_a(a);
 }
 
 /* All of k (floats or words) in one block, or 0: where B stays in L2 as it is, a panel of A may do so too. That costs less than
@@ -35,6 +48,12 @@ static int64_t whole_depth(const gemm_desc *d, int64_t k, const cpu_config *conf
 {
     const int narrow = d->n * k * 4 <= config->b_bytes && k <= 2 * config->kc;
     return narrow && d->m * d->n * 4 >= LARGE_C ? k : 0;
+}
+
+/* Tiles read whole panels of B. */
+static pack_way way_b(const gemm_desc *d, const cpu_config *config)
+{
+    return is_near(d) && d->b.col_stride == 1 && d->n % config->kernels->nr == 0 ? PACK_DIRECT : cek__pack_way_b(&d->b);
 }
 
 static void plan_one(const gemm_desc *desc, const cpu_config *config, int workers, int swapped, gemm_plan *out)
@@ -68,7 +87,7 @@ static void plan_one(const gemm_desc *desc, const cpu_config *config, int worker
                : swapped ? PRODUCT_COLUMN_SUM
                          : PRODUCT_ROW_SUM,
         .way_a = way_a(d, config),
-        .way_b = cek__pack_way_b(&d->b),
+        .way_b = way_b(d, config),
         .store_across = d->c.col_stride != 1,
     };
     cek__product_words(&out->product, d->a.type, d->b.type);

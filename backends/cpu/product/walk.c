@@ -4,6 +4,7 @@
  * in L1 while the panels of B pass by. Must not know: operands, epilogues, threads. */
 #include "backends/cpu/product/walk.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 static int64_t round_up(int64_t n, int64_t to)
@@ -53,9 +54,23 @@ void cek__walk_offsets(int32_t *offset, int64_t depth, int64_t step)
         offset[k] = (int32_t)(k * step);
 }
 
+/* Panels that lie side by side, as those of a transposed A that is read in place. */
+static bool are_joined(const walk_scratch *s, int64_t rows)
+{
+    int64_t p = 0, i = s->a_rows[0];
+    while (i < rows && s->a_panel[p + 1] == s->a_panel[0] + i)
+        i += s->a_rows[++p];
+    return i >= rows;
+}
+
 /* Sums of A and B over k: one chain each, so that it does not matter which of them a matrix is. */
 static void sum_rows(const walk *w, const walk_scratch *s, int64_t rows, int64_t lda, int64_t depth, float *sum)
 {
+    if (!w->words && lda == 1 && are_joined(s, rows)) {
+        for (int64_t k = 0; k < depth; k++)
+            w->kernels->add(rows, sum, s->a_panel[0] + s->a_offset[k], sum);
+        return;
+    }
     for (int64_t p = 0, i = 0; i < rows; i += s->a_rows[p++])
         for (int64_t k = 0; k < depth; k++) {
             const float *at = s->a_panel[p] + s->a_offset[k];
