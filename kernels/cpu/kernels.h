@@ -94,10 +94,12 @@ typedef struct cpu_kernels {
     void (*deriv)(cpu_act act, int64_t n, const float *x, const float *ref, float *y);
     void (*add)(int64_t n, const float *x, const float *y, float *to);
     const cpu_op_kernels *ops;
-    /* One pixel, each channel by itself: y = sum over taps of x[t] * w[t], in order;
-     * dw[t] += x[t] * dy. */
-    void (*depthwise_sum)(int64_t taps, int64_t channels, const float *const *x, const float *const *w, float *y);
-    void (*depthwise_add)(int64_t taps, int64_t channels, const float *const *x, const float *dy, float *const *dw);
+    /* A run of pixels, `x_step`, `y_step` and `dy_step` floats from one to the next, each channel by itself:
+     * y = sum over taps of x[t] * w[t], in order; dw[t] += x[t] * dy, pixel by pixel. */
+    void (*depthwise_sum)(int64_t pixels, int64_t taps, int64_t channels, const float *const *x, int64_t x_step,
+                          const float *const *w, float *y, int64_t y_step);
+    void (*depthwise_add)(int64_t pixels, int64_t taps, int64_t channels, const float *const *x, int64_t x_step,
+                          const float *dy, int64_t dy_step, float *const *dw);
     const cpu_winograd *winograd; /* [CPU_WINOGRADS] */
 } cpu_kernels;
 

@@ -9,8 +9,10 @@
 #include "backends/cpu/product/epilogue.h"
 
 enum {
-    LINES = 8,     /* lines of one task */
-    PARTS_MAX = 16 /* parts of the gradient that are summed apart */
+    LINES = 8,         /* lines of one task */
+    PARTS_MAX = 16,    /* parts of the gradient that are summed apart */
+    RUN_FLOATS = 4096, /* of a run of pixels: half of an L1 of 32 KiB, where they are not made in their place */
+    RUN_LEAST = 4      /* pixels that the kernel takes at once */
 };
 
 /* One worker's memory. */
@@ -18,7 +20,7 @@ typedef struct scratch {
     const float **x, **w; /* of each tap that a pixel meets */
     /* converted pixels, where x or dy is not f32: a line of channels for each tap and one more */
     float *lines;
-    float *sums; /* a line of channels, and two for the epilogue */
+    float *sums; /* a run of pixels, and two for the epilogue */
 } scratch;
 
 typedef struct run {
@@ -26,7 +28,9 @@ typedef struct run {
     const cpu_kernels *kernels;
     int64_t channels, stride, taps; /* stride: floats of a line of channels */
     float *weights;                 /* [taps][stride] */
+    float *ones;                    /* a line of channels */
     float *parts;                   /* [part][taps + 1][stride]: the last line is the bias gradient's */
+    int64_t pixels;                 /* of a run */
     int64_t n_parts, lines;         /* lines: of the pixels that are computed, or of dy */
     char *scratch;
     size_t worker_bytes;
@@ -36,6 +40,11 @@ typedef struct run {
 static int64_t round_up(int64_t n, int64_t to)
 {
     return (n + to - 1) / to * to;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
 }
 
 static int64_t lines_of(const conv_desc *d)
@@ -63,14 +72,19 @@ static void run_size(const conv_plan *plan, run *r)
                 .stride = round_up(d->groups, 16),
                 .taps = conv_taps(d),
                 .lines = lines_of(d) };
+    /* pixels of other types are converted one by one */
+    const int floats = (d->direction == CONV_BACKWARD_DATA || d->x == CPU_F32) &&
+                       (d->direction == CONV_FORWARD || d->y == CPU_F32);
+    r->pixels = floats ? most(RUN_FLOATS / r->stride / RUN_LEAST * RUN_LEAST, RUN_LEAST) : 1;
     r->n_parts = d->direction == CONV_BACKWARD_WEIGHTS ? conv_least(r->lines, PARTS_MAX) : 0;
-    r->worker_bytes = 2 * (size_t)round_up(r->taps * 8, 64) + (size_t)((r->taps + 4) * r->stride) * 4;
+    r->worker_bytes = 2 * (size_t)round_up(r->taps * 8, 64) + (size_t)((r->taps + 1 + 3 * r->pixels) * r->stride) * 4;
 }
 
 static void run_place(run *r, char *workspace)
 {
     r->weights = (float *)(void *)workspace;
-    r->parts = r->weights + r->taps * r->stride;
+    r->ones = r->weights + r->taps * r->stride;
+    r->parts = r->ones + r->stride;
     r->scratch = (char *)(r->parts + r->n_parts * (r->taps + 1) * r->stride);
 }
 
@@ -78,7 +92,7 @@ void cek__depthwise_plan(conv_plan *plan)
 {
     run r;
     run_size(plan, &r);
-    plan->workspace_bytes = (size_t)((r.taps + r.n_parts * (r.taps + 1)) * r.stride) * 4 +
+    plan->workspace_bytes = (size_t)((r.taps + 1 + r.n_parts * (r.taps + 1)) * r.stride) * 4 +
                             (size_t)plan->workers * r.worker_bytes;
 }
 
@@ -127,22 +141,71 @@ static int64_t taps_list(const run *r, int64_t image, const int64_t at[3], float
     return n;
 }
 
+/* The positions of a line through which all taps meet pixels: [*low, *high), of backward-data those of one residue that
+ * meet any. */
+static void inner_set(const conv_desc *d, int64_t *low, int64_t *high)
+{
+    const int64_t s = d->stride[2], pad = d->pad[2], reach = (d->kernel[2] - 1) * d->dilation[2];
+
+    if (d->direction == CONV_BACKWARD_DATA) {
+        *low = most(reach - pad, 0);
+        *high = conv_least(d->in[2], (d->out[2] - 1) * s - pad + 1);
+        return;
+    }
+    *low = (pad + s - 1) / s;
+    *high = d->in[2] + pad > reach ? conv_least(d->out[2], (d->in[2] - 1 + pad - reach) / s + 1) : 0;
+}
+
+/* Positions from `i` on, every `step`-th before `end`, that meet pixels by the same taps; at most a run. */
+static int64_t run_length(const run *r, int64_t i, int64_t step, int64_t end)
+{
+    int64_t low, high;
+
+    inner_set(&r->call->plan->d, &low, &high);
+    return i < low || i >= high ? 1 : conv_least(r->pixels, (conv_least(high, end) - i + step - 1) / step);
+}
+
+/* Makes a run of y or dx, `step` pixels apart, from what `s` lists. */
+static void run_make(const run *r, int64_t taps, int64_t pixel, int64_t pixels, int64_t step, const scratch *s)
+{
+    const conv_desc *d = &r->call->plan->d;
+    const int64_t c = r->channels, x_step = d->direction == CONV_BACKWARD_DATA ? c : d->stride[2] * c;
+    const int plain = r->e.to.type == CPU_F32 && !r->e.accumulate && !r->e.bias && r->e.act == CPU_ACT_NONE &&
+                      r->e.deriv == CPU_ACT_NONE;
+    epilogue e = r->e;
+
+    if (plain) {
+        r->kernels->depthwise_sum(pixels, taps, c, s->x, x_step, s->w, (float *)r->e.c + pixel * c, step * c);
+        return;
+    }
+    r->kernels->depthwise_sum(pixels, taps, c, s->x, x_step, s->w, s->sums, c);
+    e.c = conv_at(e.c, e.to.type, pixel * c);
+    if (e.deriv != CPU_ACT_NONE)
+        e.ref = conv_at(e.ref, e.ref_at.type, pixel * c);
+    e.to.row_stride = e.ref_at.row_stride = step * c;
+    /* neighbours are one long row, unless a bias is added to each */
+    const int64_t rows = step == 1 && !e.bias ? 1 : pixels, cols = pixels / rows * c;
+    cek__epilogue(r->kernels, &e, 0, rows, 0, cols, s->sums, c, s->sums + r->pixels * r->stride);
+}
+
 /* Forward and backward-data: lines of y or dx. */
 static void lines_task(void *arg, int64_t task, int worker)
 {
     const run *r = arg;
     const conv_desc *d = &r->call->plan->d;
-    const int64_t *size = d->direction == CONV_BACKWARD_DATA ? d->in : d->out;
+    const int back = d->direction == CONV_BACKWARD_DATA;
+    const int64_t *size = back ? d->in : d->out, step = back ? d->stride[2] : 1;
     scratch s;
 
     scratch_at(r, worker, &s);
     for (int64_t line = task * LINES; line < conv_least((task + 1) * LINES, r->lines); line++)
-        for (int64_t i = 0; i < size[2]; i++) {
-            const int64_t at[3] = { line / size[1] % size[0], line % size[1], i };
-            const int64_t n = taps_list(r, line / size[1] / size[0], at, r->weights, &s);
-            r->kernels->depthwise_sum(n, r->channels, s.x, s.w, s.sums);
-            cek__epilogue(r->kernels, &r->e, line * size[2] + i, 1, 0, r->channels, s.sums, 0, s.sums + r->stride);
-        }
+        for (int64_t first = 0; first < conv_least(step, size[2]); first++)
+            for (int64_t i = first, n; i < size[2]; i += n * step) {
+                const int64_t at[3] = { line / size[1] % size[0], line % size[1], i };
+                const int64_t taps = taps_list(r, line / size[1] / size[0], at, r->weights, &s);
+                n = run_length(r, i, step, size[2]);
+                run_make(r, taps, line * size[2] + i, n, step, &s);
+            }
 }
 
 /* Backward-weights: one part of the lines of dy. */
@@ -150,19 +213,22 @@ static void part_task(void *arg, int64_t task, int worker)
 {
     const run *r = arg;
     const conv_desc *d = &r->call->plan->d;
-    const int64_t first = r->lines * task / r->n_parts, last = r->lines * (task + 1) / r->n_parts;
+    const int64_t first = r->lines * task / r->n_parts, last = r->lines * (task + 1) / r->n_parts, c = r->channels;
     float *part = r->parts + task * (r->taps + 1) * r->stride, *bias = part + r->taps * r->stride;
+    const float *ones = r->ones;
     scratch s;
 
     scratch_at(r, worker, &s);
     memset(part, 0, (size_t)((r->taps + 1) * r->stride) * 4);
     for (int64_t line = first; line < last; line++)
-        for (int64_t i = 0; i < d->out[2]; i++) {
+        for (int64_t i = 0, n; i < d->out[2]; i += n) {
             const int64_t at[3] = { line / d->out[1] % d->out[0], line % d->out[1], i };
-            const int64_t n = taps_list(r, line / d->out[1] / d->out[0], at, part, &s);
+            const int64_t taps = taps_list(r, line / d->out[1] / d->out[0], at, part, &s);
             const float *dy = pixel_at(r, d->y, r->call->args->y, line * d->out[2] + i, s.lines + r->taps * r->stride);
-            r->kernels->depthwise_add(n, r->channels, s.x, dy, (float *const *)(const void *)s.w);
-            r->kernels->add(r->channels, bias, dy, bias);
+            n = run_length(r, i, 1, d->out[2]);
+            r->kernels->depthwise_add(n, taps, c, s.x, d->stride[2] * c, dy, c, (float *const *)(const void *)s.w);
+            if (r->call->args->dbias)
+                r->kernels->depthwise_add(n, 1, c, &ones, 0, dy, c, &bias);
         }
 }
 
@@ -176,7 +242,8 @@ static void parts_add(const run *r)
     for (int64_t part = 1; part < r->n_parts; part++)
         r->kernels->add(n, r->parts, r->parts + part * n, r->parts);
     for (int64_t tap = 0; tap < r->taps; tap++)
-        cek__epilogue(r->kernels, &r->e, tap, 1, 0, r->channels, r->parts + tap * r->stride, 0, s.sums + r->stride);
+        cek__epilogue(r->kernels, &r->e, tap, 1, 0, r->channels, r->parts + tap * r->stride, 0,
+                      s.sums + r->pixels * r->stride);
     if (args->dbias) {
         const float *sum = r->parts + r->taps * r->stride;
         if (r->call->plan->d.bias_accumulate)
@@ -202,6 +269,8 @@ void cek__depthwise_run(const conv_call *call, cpu_threads *threads, void *works
                       .ref = args->ref,
                       .ref_at = { d->ref, r.channels, 1, 0 } };
     if (d->direction == CONV_BACKWARD_WEIGHTS) {
+        for (int64_t c = 0; c < r.channels; c++)
+            r.ones[c] = 1;
         r.e.to = (gemm_matrix){ type, 1, r.taps, 0 }; /* row = tap, column = channel, of dw[channel][tap] */
         cek__threads_run(threads, r.n_parts, part_task, &r);
         parts_add(&r);
