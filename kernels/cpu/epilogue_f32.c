@@ -52,6 +52,27 @@ void ISA_NAME(deriv_f32)(cpu_act act, int64_t n, const float *x, const float *re
     }
 }
 
+void ISA_NAME(sums_f32)(int64_t depth, int64_t n, const float *x, const int32_t *offset, float *sum)
+{
+    int64_t i = 0;
+    for (; i + 2 * VL <= n; i += 2 * VL) {
+        vf low = v_load(sum + i), high = v_load(sum + i + VL);
+        for (int64_t k = 0; k < depth; k++) {
+            low += v_load(x + offset[k] + i);
+            high += v_load(x + offset[k] + i + VL);
+        }
+        v_store(sum + i, low);
+        v_store(sum + i + VL, high);
+    }
+    for (; i < n; i += VL) {
+        const int64_t part = n - i < VL ? n - i : VL;
+        vf all = v_load_part(sum + i, part);
+        for (int64_t k = 0; k < depth; k++)
+            all += v_load_part(x + offset[k] + i, part);
+        v_store_part(sum + i, part, all);
+    }
+}
+
 void ISA_NAME(add_f32)(int64_t n, const float *x, const float *y, float *to)
 {
     int64_t i = 0;

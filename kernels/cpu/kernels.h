@@ -93,6 +93,8 @@ typedef struct cpu_kernels {
     void (*finish)(cpu_act act, int64_t n, const float *x, const float *bias, float row_bias, float *y);
     void (*deriv)(cpu_act act, int64_t n, const float *x, const float *ref, float *y);
     void (*add)(int64_t n, const float *x, const float *y, float *to);
+    /* sum[j] += x[offset[k] + j] for each k < depth, in order; j < n */
+    void (*sums)(int64_t depth, int64_t n, const float *x, const int32_t *offset, float *sum);
     const cpu_op_kernels *ops;
     /* A run of pixels, `x_step`, `y_step` and `dy_step` floats from one to the next, each channel by itself:
      * y = sum over taps of x[t] * w[t], in order; dw[t] += x[t] * dy, pixel by pixel. */

@@ -20,6 +20,7 @@ const cpu_kernels ISA_NAME(cek__kernels) = {
     .finish = ISA_NAME(finish_f32),
     .deriv = ISA_NAME(deriv_f32),
     .add = ISA_NAME(add_f32),
+    .sums = ISA_NAME(sums_f32),
     .ops = &ISA_NAME(cek__op_kernels),
     .depthwise_sum = ISA_NAME(depthwise_sum_f32),
     .depthwise_add = ISA_NAME(depthwise_add_f32),

@@ -18,6 +18,7 @@ void ISA_NAME(panels)(cpu_type type, int64_t depth, int64_t columns, int64_t wid
                       float *to, int64_t panel);
 void ISA_NAME(finish_f32)(cpu_act act, int64_t n, const float *x, const float *bias, float row_bias, float *y);
 void ISA_NAME(deriv_f32)(cpu_act act, int64_t n, const float *x, const float *ref, float *y);
+void ISA_NAME(sums_f32)(int64_t depth, int64_t n, const float *x, const int32_t *offset, float *sum);
 void ISA_NAME(add_f32)(int64_t n, const float *x, const float *y, float *to);
 void ISA_NAME(depthwise_sum_f32)(int64_t pixels, int64_t taps, int64_t channels, const float *const *x, int64_t x_step,
                                  const float *const *w, float *y, int64_t y_step);

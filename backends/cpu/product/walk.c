@@ -64,6 +64,15 @@ static bool are_joined(const walk_scratch *s, int64_t rows)
 }
 
 /* Sums of A and B over k: one chain each, so that it does not matter which of them a matrix is. */
+static void sum_lines(const walk *w, int64_t n, int64_t depth, const float *x, const int32_t *offset, float *sum)
+{
+    if (w->words == NULL)
+        w->kernels->sums(depth, n, x, offset, sum);
+    else
+        for (int64_t k = 0; k < depth; k++)
+            w->words->add(n, x + offset[k], sum);
+}
+
 static void sum_rows(const walk *w, const walk_scratch *s, int64_t rows, int64_t lda, int64_t depth, float *sum)
 {
     if (!w->words && lda == 1 && are_joined(s, rows)) {
@@ -72,30 +81,18 @@ static void sum_rows(const walk *w, const walk_scratch *s, int64_t rows, int64_t
         return;
     }
     for (int64_t p = 0, i = 0; i < rows; i += s->a_rows[p++])
-        for (int64_t k = 0; k < depth; k++) {
-            const float *at = s->a_panel[p] + s->a_offset[k];
-            if (w->words && lda == 1)
-                w->words->add(s->a_rows[p], at, sum + i);
-            else
-                for (int64_t r = 0; r < s->a_rows[p]; r++)
-                    if (w->words)
-                        w->words->add(1, at + r * lda, sum + i + r);
-                    else
-                        sum[i + r] += at[r * lda];
-        }
+        if (lda == 1)
+            sum_lines(w, s->a_rows[p], depth, s->a_panel[p], s->a_offset, sum + i);
+        else
+            for (int64_t r = 0; r < s->a_rows[p]; r++)
+                sum_lines(w, 1, depth, s->a_panel[p] + r * lda, s->a_offset, sum + i + r);
 }
 
 static void sum_columns(const walk *w, const walk_scratch *s, int64_t cols, int64_t depth, float *sum)
 {
     const int64_t nr = w->kernels->nr;
-    for (int64_t p = 0; p * nr < cols; p++) {
-        const int64_t width = cols - p * nr < nr ? cols - p * nr : nr;
-        for (int64_t k = 0; k < depth; k++)
-            if (w->words)
-                w->words->add(width, s->b_panel[p] + s->b_offset[k], sum + p * nr);
-            else
-                w->kernels->add(width, sum + p * nr, s->b_panel[p] + s->b_offset[k], sum + p * nr);
-    }
+    for (int64_t p = 0; p * nr < cols; p++)
+        sum_lines(w, cols - p * nr < nr ? cols - p * nr : nr, depth, s->b_panel[p], s->b_offset, sum + p * nr);
 }
 
 /* A tile at the right edge of a C without room for it. */
