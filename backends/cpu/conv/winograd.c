@@ -80,8 +80,8 @@ static void sizes_choose(const conv_desc *d, const cpu_kernels *kernels, int wor
     w->columns = round_up(ceil_div(w->to, workers > 1 ? wanted : 1), most);
 }
 
-/* The estimated times in cycles of one core, where products fill up their last tile of `nr` columns: of the squares, and
- * of multiplying every pixel by all taps. */
+/* The estimated times in cycles of one core, where products fill up their last tile of `nr` columns: of the squares,
+ * and of multiplying every pixel by all taps. */
 static double form_cost(const conv_desc *d, const winograd_plan *w, int64_t nr)
 {
     const int weights = d->direction == CONV_BACKWARD_WEIGHTS;
