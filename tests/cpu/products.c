@@ -35,7 +35,9 @@ static const gemm_case gemms[] = {
     { 31, 64, 33, 3, 0, true, false, false, CEK_ACT_RELU, 0, 4, false },
     { 64, 32, 32, 1, CEK_GEMM_TRANS_A, false, true, true, 0, 0, 1, false },
     { 45, 96, 7, 2, CEK_GEMM_TRANS_A, false, false, false, 0, CEK_ACT_TANH, 0, true },
-    /* and too large: packed */
+    { 3, 64, 40, 1, CEK_GEMM_TRANS_B, true, false, false, CEK_ACT_RELU, 0, 0, false },
+    /* and too large: few rows of dot products, others packed */
+    { 3, 50, 500, 1, CEK_GEMM_TRANS_B, true, false, true, 0, 0, 0, false },
     { 200, 64, 200, 1, CEK_GEMM_TRANS_A, false, true, true, 0, 0, 1, false },
 };
 enum { GEMMS = sizeof gemms / sizeof gemms[0] };

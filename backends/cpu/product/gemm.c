@@ -108,7 +108,9 @@ void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers
     }
     plan_one(desc, config, workers, 0, out);
     plan_one(desc, config, workers, 1, &swapped);
-    if (cek__gemm_is_vector(&out->d) || cek__gemm_is_vector(&swapped.d)) {
+    /* near operands of a few rows: a tile multiplies them sooner than rows of B can be summed up across */
+    const int64_t rows = desc->m < desc->n ? desc->m : desc->n;
+    if ((rows == 1 || !is_near(desc)) && (cek__gemm_is_vector(&out->d) || cek__gemm_is_vector(&swapped.d))) {
         if (!cek__gemm_is_vector(&out->d))
             *out = swapped;
         out->vector = 1;
