@@ -1,4 +1,5 @@
-/* arrays.h - `predict` of arrays: what a network gives for the samples of .npy files, as lines and as another such file. */
+/* arrays.h - `predict` of arrays: what a network gives for the samples of .npy files, as lines and as
+ * another such file. */
 #ifndef BENCH_ARRAYS_H
 #define BENCH_ARRAYS_H
 

@@ -236,7 +236,7 @@ static cek_device_times *times_read(cek_device *const *devices, size_t count)
     return times;
 }
 
-/* What a device that counts has done in training: its own seconds, those computing, those exchanging with nothing beside it. */
+/* What a device that counts has done in training: its own seconds, those computing, those exchanging alone. */
 static void times_add(json_t *row, cek_device *device, const cek_device_times *before)
 {
     cek_device_times t = { .size = sizeof t };

@@ -6,7 +6,8 @@
  * ends as it would have anyway. */
 void crash_watch(void);
 
-/* What the program does from now on, for that text: "cpu:0", "null mem_alloc without out". NULL: nothing in particular. */
+/* What the program does from now on, for that text: "cpu:0", "null mem_alloc without out". NULL:
+ * nothing in particular. */
 void crash_during(const char *who, const char *what);
 
 #endif

@@ -84,7 +84,8 @@ bool model_is_file(const bench_options *o)
     return o->argc == 1 && ends_with(o->argv[0], ".onnx");
 }
 
-/* What images are brought to: what was asked for; for the network of a file, what that reads; grey for one that is made for grey. */
+/* What images are brought to: what was asked for; for the network of a file, what that reads; grey for one that is
+ * made for grey. */
 static cek_image_options images_wanted(const bench_options *o, const cek_preset *preset)
 {
     cek_image_options images = { .size = sizeof images, .height = o->image_height, .width = o->image_width };

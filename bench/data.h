@@ -18,16 +18,17 @@ typedef struct bench_data {
     char source[256]; /* for people: "generated digits" */
 } bench_data;
 
-/* Arrays, a folder or a file of images, a table, the bytes of a text (for who reads whole numbers) or generated digits; a table, and
- * folders of images without a part for testing, are split, a table standardised by its training rows. 0 or an exit code. */
+/* Arrays, a folder or a file of images, a table, the bytes of a text (for who reads whole numbers) or generated digits;
+ * a table, and folders of images without a part for testing, are split, a table standardised by its training rows. 0 or
+ * an exit code. */
 int data_open(const bench_options *o, bench_data *data);
 void data_close(bench_data *data);
 
-/* The model named on the command line, with parameters from --load or by --seed, or the network of an ONNX file, which sees data as
- * they are. *preset is that of a built-in name, else what fits the data. 0 or an exit code. */
+/* The model named on the command line, with parameters from --load or by --seed, or the network of an ONNX file, which
+ * sees data as they are. *preset is that of a built-in name, else what fits the data. 0 or an exit code. */
 int model_open(const bench_options *o, bench_data *data, cek_model **model, cek_preset *preset);
-/* Of training: classes are called in the model, and so in its file, as in the data. Of a prediction: they have to be called the same in both,
- * where both know. 0 or an exit code. */
+/* Of training: classes are called in the model, and so in its file, as in the data. Of a prediction: they have to be
+ * called the same in both, where both know. 0 or an exit code. */
 int classes_name(const bench_data *data, cek_model *model);
 int classes_agree(const bench_options *o, const bench_data *data, const cek_model *model);
 /* Of --export: the model as an ONNX file. 0 or an exit code. */

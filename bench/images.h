@@ -1,4 +1,5 @@
-/* images.h - what options say of images and of what the loader's workers do with them: --image-size, --augment, --normalize. */
+/* images.h - what options say of images and of what the loader's workers do with them:
+ * --image-size, --augment, --normalize. */
 #ifndef BENCH_IMAGES_H
 #define BENCH_IMAGES_H
 
@@ -13,8 +14,8 @@ bool augment_parse(const char *name, const char *text, cek_augment_options *out)
 /* "measured" leaves *count 0; "M,M,M:D,D,D" are as many means as deviations. */
 bool normalize_parse(const char *name, const char *text, double *mean, double *deviation, int64_t *count);
 
-/* The data sets as --augment (of training alone) and --normalize want them, in place of those that were opened; `test` may point to
- * NULL. `measured`: by the training set's numbers. 0 or an exit code. */
+/* The data sets as --augment (of training alone) and --normalize want them, in place of those that were opened; `test`
+ * may point to NULL. `measured`: by the training set's numbers. 0 or an exit code. */
 int images_prepare(const bench_options *o, cek_dataset **train, cek_dataset **test);
 
 #endif

@@ -1,8 +1,8 @@
 /* option_table.h - every option of every command, stated once.
  *
  * What reads the command line (options.c), prints help (help.c) and completes words in a shell (completion.c) reads
- * this. A new option is a code here, a row and perhaps the words of its value in option_table.c, a case in options.c and
- * a paragraph of the manual. Must not know: what an option does. */
+ * this. A new option is a code here, a row and perhaps the words of its value in option_table.c, a case in options.c
+ * and a paragraph of the manual. Must not know: what an option does. */
 #ifndef BENCH_OPTION_TABLE_H
 #define BENCH_OPTION_TABLE_H
 

@@ -337,7 +337,8 @@ static bool option_misplaced(const option_row *row, const bench_command *command
     return false;
 }
 
-/* Whoever asks for help gets it, whatever else is wrong with the line. *command: the first operand, NULL if it is none. */
+/* Whoever asks for help gets it, whatever else is wrong with the line. *command: the first operand, NULL if
+ * it is none. */
 static bool help_wanted(int argc, char **argv, const char *letters, const struct option *longs,
                         const bench_command **command)
 {

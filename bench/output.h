@@ -41,7 +41,8 @@ typedef struct output {
     output_text line, cell;
 } output;
 
-/* Memory of JSON from here on, whoever makes or reads it: that there was none is kept, for json_starved and the exit code. */
+/* Memory of JSON from here on, whoever makes or reads it: that there was none is kept, for json_starved and
+ * the exit code. */
 void json_begin(void);
 bool json_starved(void);
 /* A real number; null where it is none that JSON has. */
@@ -60,8 +61,8 @@ void output_set(output *out, const char *key, json_t *value);
 void output_row(output *out, json_t *row);
 /* A line of prose, for people alone: tables and Markdown. */
 void output_note(output *out, const char *fmt, ...) __attribute__((__format__(__printf__, 2, 3)));
-/* For who shows rows otherwise: what people see of a row in that column, until the next call; and, in place of output_close, without
- * printing anything, so that JSON stays unseen. */
+/* For who shows rows otherwise: what people see of a row in that column, until the next call; and, in place of
+ * output_close, without printing anything, so that JSON stays unseen. */
 const char *output_cell(output *out, const json_t *row, size_t column);
 void output_drop(output *out);
 /* Prints what is left and flushes. JSON lines: the document without its rows is the last line, if it holds anything.

@@ -1,5 +1,5 @@
-/* picture.h - samples of images in rows of four, and below each what a network said of it: the class and how likely it was, green where
- * that is right, else red with the right class behind it.
+/* picture.h - samples of images in rows of four, and below each what a network said of it: the class and how likely it
+ * was, green where that is right, else red with the right class behind it.
  *
  * Pure: from numbers to pixels. Must not know: models, files. */
 #ifndef BENCH_PICTURE_H

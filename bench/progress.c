@@ -57,8 +57,8 @@ static void screen_clear(void)
     atomic_store(&shown, false);
 }
 
-/* Three columns stay free: behind the last one a cursor may be on the next line, and who interrupts sees ^C. While it is
- * written the terminal does not wrap: its width may change in between. What lies behind the text goes last, so that
+/* Three columns stay free: behind the last one a cursor may be on the next line, and who interrupts sees ^C. While it
+ * is written the terminal does not wrap: its width may change in between. What lies behind the text goes last, so that
  * nothing is empty for a moment. */
 enum { FREE = 3 };
 static void screen_draw(const progress_view *view)

@@ -15,8 +15,9 @@ typedef struct ratio {
     double estimate, low, high; /* an interval that nothing is known of, for want of runs, is 0 to infinity */
 } ratio;
 
-/* Of positive numbers, which it sorts and, where they are too many, overwrites. NaN where one has none. `confidence` such as 0.95. Allocates count_a *
- * count_b numbers: false where there is no memory. Of more than RATIO_MOST runs of one so many quantiles are taken. */
+/* Of positive numbers, which it sorts and, where they are too many, overwrites. NaN where one has none. `confidence`
+ * such as 0.95. Allocates count_a * count_b numbers: false where there is no memory. Of more than RATIO_MOST runs of
+ * one so many quantiles are taken. */
 enum { RATIO_MOST = 400 };
 bool ratio_of(double *a, size_t count_a, double *b, size_t count_b, double confidence, ratio *out);
 

@@ -253,7 +253,8 @@ static bool devices_name(run_log *log)
     return log->tags && log->curve;
 }
 
-/* What the trainer has of each device's memory, and among several what each has of a step and how long it has nothing to do. */
+/* What the trainer has of each device's memory, and among several what each has of a step and how long it has
+ * nothing to do. */
 static void devices_add(run_log *log)
 {
     cek_trainer *trainer = log->of.trainer;
@@ -269,8 +270,8 @@ static void devices_add(run_log *log)
     }
 }
 
-/* Every so many steps as was asked for; else all of the first STEPS_EACH, then every second up to twice as many, and so on: from
- * any distance a curve has as many points as are shown. */
+/* Every so many steps as was asked for; else all of the first STEPS_EACH, then every second up to twice as many, and so
+ * on: from any distance a curve has as many points as are shown. */
 static bool is_due(const run_log *log, int64_t step)
 {
     int64_t every = log->of.options->log_every;

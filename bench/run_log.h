@@ -1,8 +1,8 @@
-/* run_log.h - what `train --log-dir` tells TensorBoard of a run: curves, histograms, samples with predictions, the network, and what
- * was asked for.
+/* run_log.h - what `train --log-dir` tells TensorBoard of a run: curves, histograms, samples with predictions, the
+ * network, and what was asked for.
  *
- * Only looks: the run computes what it would without it. What cannot be told is said once, on standard error; the run goes on without a
- * log (without samples, where only these cannot) and ends with that exit code. */
+ * Only looks: the run computes what it would without it. What cannot be told is said once, on standard error; the run
+ * goes on without a log (without samples, where only these cannot) and ends with that exit code. */
 #ifndef BENCH_RUN_LOG_H
 #define BENCH_RUN_LOG_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * opencl-probe.c - asks the installed OpenCL drivers for their devices, as opencl.so will: a process that may end in that,
- * as nobody else's should. Says so when it did not (backends/opencl/probe.c listens).
+ * opencl-probe.c - asks the installed OpenCL drivers for their devices, as opencl.so will: a process that may end in
+ * that, as nobody else's should. Says so when it did not (backends/opencl/probe.c listens).
  */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>

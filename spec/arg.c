@@ -1,7 +1,7 @@
 /* arg.c - cases and oracle of arg: where along an axis the largest or smallest element is.
  *
- * Text: SHAPE, then :aDIGIT (the axis), :max or :min, :x~LAYOUT (see spec_layout), :ties (few different values, zeros of
- * both signs among them), :inf (infinities among the values), :nans (a NaN in every third line), :x=TYPE. */
+ * Text: SHAPE, then :aDIGIT (the axis), :max or :min, :x~LAYOUT (see spec_layout), :ties (few different values, zeros
+ * of both signs among them), :inf (infinities among the values), :nans (a NaN in every third line), :x=TYPE. */
 #include <math.h>
 #include <string.h>
 

@@ -32,8 +32,8 @@
     X("mb5ic24ih5oc40oh5kh3ph1", FILLS) /* batch over several tiles */                    \
     X("mb4ic8ih12oc16oh6kh2sh2ph0", FILLS)
 
-/* Large enough for transforms such as Winograd's: odd sizes, where the last tiles are cut, each padding, many channels, several
- * images. Not in f64, which nobody transforms. */
+/* Large enough for transforms such as Winograd's: odd sizes, where the last tiles are cut, each padding, many channels,
+ * several images. Not in f64, which nobody transforms. */
 #define TRANSFORMED                                         \
     LARGE("mb1ic16ih15oc16oh15kh3ph1", SPEC_F_BOTH)         \
     LARGE("mb2ic32ih15iw13oc16oh13ow11kh3ph0", SPEC_F_BOTH) \
@@ -353,8 +353,8 @@ double spec_conv_transformed(const cek_conv_desc *d, const double *a, uint64_t a
     return 64 * (unit * n + spec_operands(d->op.math) * sqrt(n)) * term;
 }
 
-/* `transformed`: the error of a sum where the device announced a transform, which mixes what it reads before it multiplies: no
- * sum has an error of its own. */
+/* `transformed`: the error of a sum where the device announced a transform, which mixes what it reads before it
+ * multiplies: no sum has an error of its own. */
 static spec_num conv_sum(const spec_problem *p, cek_dtype type, dot s, double transformed)
 {
     if (p->inexact)

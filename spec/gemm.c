@@ -2,8 +2,8 @@
  *
  * Text: MxNxK, then :ta :tb (transposed), :bN (batch), :oN (its outer level), :heads (C, and what
  * is not transposed, with the batch inside the rows: [outer][rows][batch][columns]), :ld (rows and matrices further
- * apart than they are long), :a0 :b0 (one matrix for all of the batch), :ao0 :bo0 (the same in all of the outer level), :bias, :acc, :asum, an activation, :g
- * and an activation (times its derivative), :packed, :c32 (a result in f32). */
+ * apart than they are long), :a0 :b0 (one matrix for all of the batch), :ao0 :bo0 (the same in all of the outer level),
+ * :bias, :acc, :asum, an activation, :g and an activation (times its derivative), :packed, :c32 (a result in f32). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -82,7 +82,8 @@ static const spec_case gemm_cases[] = {
     OPTIONAL("9x33x40:gtanh", SPEC_F(REAL)),
     OPTIONAL("9x33x40:gsigmoid:ld", SPEC_F(REAL)),
     OPTIONAL("9x33x40:ggelu", SPEC_F(REAL)),
-    /* A column of edges times ones: what each activation makes of them, and of all pairs with what its backward reads. */
+    /* A column of edges times ones: what each activation makes of them, and of all pairs with what
+     * its backward reads. */
     OPTIONAL("113x35x1:relu", SPEC_F(EDGE)),
     OPTIONAL("113x35x1:tanh", SPEC_F(EDGE)),
     OPTIONAL("113x35x1:sigmoid", SPEC_F(EDGE)),

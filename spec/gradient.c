@@ -95,7 +95,8 @@ static double difference(const gradient_case *c, preset *values, uint64_t i, con
     return (at[1] - at[0]) / (2 * h);
 }
 
-/* Number of elements that differ; -1 where nothing could be compared. *no_memory: neither is the number to be believed. */
+/* Number of elements that differ; -1 where nothing could be compared. *no_memory: neither is the number
+ * to be believed. */
 static long gradient_compare(const gradient_case *c, bool *no_memory, char *text, size_t cap)
 {
     preset none = { .count = 0, .no_memory = no_memory };

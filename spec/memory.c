@@ -324,7 +324,8 @@ static void pinned(spec_state *s)
     s->plugin->host_free(s->dev, NULL);
 }
 
-/* Memory in the middle of pages, which is registered twice in turn; what is written into it meanwhile is what comes over. */
+/* Memory in the middle of pages, which is registered twice in turn; what is written into it meanwhile is
+ * what comes over. */
 static void registered(spec_state *s)
 {
     enum { BYTES = 70000, BEFORE = 1000 };

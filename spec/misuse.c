@@ -135,7 +135,8 @@ static void overlap_refusals(spec_state *s, spec_job *job)
     }
 }
 
-/* The left half of a matrix and its right half, as input and output: in each other's gaps, without an element in common.
+/* The left half of a matrix and its right half, as input and output: in each other's gaps, without an element in
+ * common.
  */
 static void interlocked(spec_state *s)
 {

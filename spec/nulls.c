@@ -1,8 +1,8 @@
 /* nulls.c - checks that a slot refuses NULL for each argument that the header does not let be NULL: CEK_INVALID, with a
  * text where there is a host to tell, outputs NULL or zero, and nothing else has changed.
  *
- * A plugin that looks at such an argument crashes here. So each of them is a check of its own, named before the call, and
- * all stand at the end of a run. */
+ * A plugin that looks at such an argument crashes here. So each of them is a check of its own, named before the call,
+ * and all stand at the end of a run. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -18,8 +18,8 @@ typedef struct spec_num {
     long double v, e;
 } spec_num;
 
-/* Error of a function that is not an instruction's (a normal number's sine and cosine, a softmax's sum), in ulp: what good vector
- * libraries promise. Those of instructions are in plugin.h. */
+/* Error of a function that is not an instruction's (a normal number's sine and cosine, a softmax's sum), in ulp: what
+ * good vector libraries promise. Those of instructions are in plugin.h. */
 #define SPEC_FUNCTION_ULPS 8
 
 /* Added to the type in which something is computed: numbers below the type's normal range count.

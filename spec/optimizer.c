@@ -1,9 +1,9 @@
 /* optimizer.c - cases and oracle of optimizer steps.
  *
  * Text: COUNT, then :sgd, :adam, :rmsprop or :adagrad, :m (momentum), :damp, :nesterov, :centered,
- * :slows (of adagrad's rate), :wd (weight decay, coupled), :adamw (decoupled), :update (gradients are scaled), :skip, :ranges (three, with gaps, of
- * different groups), :lowf16 :lowbf16, :stepsN. Each step starts from what the device left, so that
- * tolerances are those of one step. */
+ * :slows (of adagrad's rate), :wd (weight decay, coupled), :adamw (decoupled), :update (gradients are scaled), :skip,
+ * :ranges (three, with gaps, of different groups), :lowf16 :lowbf16, :stepsN. Each step starts from what the device
+ * left, so that tolerances are those of one step. */
 #include <math.h>
 #include <string.h>
 

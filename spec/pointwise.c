@@ -125,7 +125,7 @@ static const spec_case pointwise_cases[] = {
     OPTIONAL("300/x0,mul_imm=1.5:x0=i32:y=i32", SPEC_F(WHOLE)),
     OPTIONAL("300/x0,copy:y=bf16", FILLS),
     OPTIONAL("300/x0,copy:x0=bf16", FILLS),
-    OPTIONAL("97x5/x0,x1,mul,x2,add:x0=bf16:align2", SPEC_F_BOTH), /* few bits at odd places, many at places of theirs */
+    OPTIONAL("97x5/x0,x1,mul,x2,add:x0=bf16:align2", SPEC_F_BOTH), /* few bits at odd places, many at theirs */
     OPTIONAL("97x5/x0,x1,mul:x1=f16:y=f16:align2", SPEC_F_BOTH),
     OPTIONAL("300/x0,mul_imm=100000:y=f16", FILLS),           /* overflow to infinity */
 };

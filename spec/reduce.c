@@ -1,8 +1,8 @@
 /* reduce.c - cases and oracle of reductions.
  *
  * Text: SHAPE, then :aDIGITS (the axes that go), the function (:sum :mean :max :min :squares
- * :nonfinite), :x~LAYOUT (see spec_layout), :two (a second operand), :two~LAYOUT, :centre, :sN:vN (samples of N rows, N of
- * which count), :acc, :inf (infinities among the values), :x=TYPE. */
+ * :nonfinite), :x~LAYOUT (see spec_layout), :two (a second operand), :two~LAYOUT, :centre, :sN:vN (samples of N rows, N
+ * of which count), :acc, :inf (infinities among the values), :x=TYPE. */
 #include <math.h>
 #include <string.h>
 

@@ -54,7 +54,8 @@ static bool run_again_equals(spec_state *s, spec_job *job)
     return ok;
 }
 
-/* The case on the device, under STRICT if `strict`, else as it is. *inexact: it must be built again with the bounds of a transform. */
+/* The case on the device, under STRICT if `strict`, else as it is. *inexact: it must be built again with the bounds
+ * of a transform. */
 static void case_attempt(spec_state *s, const spec_kind *kind, const spec_case *c, cek_dtype type, uint32_t fill,
                          bool strict, bool *inexact)
 {

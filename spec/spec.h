@@ -103,13 +103,14 @@ typedef struct spec_report {
 bool spec_table_take(const cek_plugin *theirs, cek_plugin *out, char *error, size_t cap);
 
 /* spec_run - runs the cases on a device. `options` may be NULL. Blocks; uses the calling thread and
- * a few of its own. CEK_OK: ran to the end, see report->ok. CEK_OUT_OF_MEMORY: so it did, but report->starved_count cases
- * came to no verdict. Else the run broke off: CEK_DEVICE_LOST, CEK_INTERNAL for a plugin whose queue_sync does not wait,
- * CEK_INVALID for options that select nothing; the report holds what was found until then. */
+ * a few of its own. CEK_OK: ran to the end, see report->ok. CEK_OUT_OF_MEMORY: so it did, but report->starved_count
+ * cases came to no verdict. Else the run broke off: CEK_DEVICE_LOST, CEK_INTERNAL for a plugin whose queue_sync does
+ * not wait, CEK_INVALID for options that select nothing; the report holds what was found until then. */
 cek_status spec_run(const spec_target *target, const spec_options *options, spec_report *report);
 
-/* How many cases of operations these options select, on a device that has all operations: what spec_run will come to, but for the
- * cases of devices, memory and queues, some hundred. `options` may be NULL. Nothing of the options is called. */
+/* How many cases of operations these options select, on a device that has all operations: what spec_run will come to,
+ * but for the cases of devices, memory and queues, some hundred. `options` may be NULL. Nothing of the
+ * options is called. */
 uint32_t spec_case_count(const spec_options *options);
 
 /* CEK_OP_... of a name such as "gemm" or "conv_backward_data"; 0 for any other. */
@@ -178,8 +179,8 @@ double spec_conv_flops(const cek_conv_desc *desc);
  * b are X and W, DY and W, or X and DY. */
 double spec_gemm_at(const cek_gemm_desc *desc, const float *a, const float *b, uint64_t index, double *tolerance);
 double spec_conv_at(const cek_conv_desc *desc, const double *a, const double *b, uint64_t index, double *tolerance);
-/* spec_conv_transformed - the same of every element where the operation is CEK_OP_INFO_INEXACT (plugin.h, section 10) and operands
- * are numbers at random, as many as are told. */
+/* spec_conv_transformed - the same of every element where the operation is CEK_OP_INFO_INEXACT (plugin.h, section 10)
+ * and operands are numbers at random, as many as are told. */
 double spec_conv_transformed(const cek_conv_desc *desc, const double *a, uint64_t a_count, const double *b,
                              uint64_t b_count);
 

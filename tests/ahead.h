@@ -1,5 +1,5 @@
-/* ahead.h - training with two steps under way, over a driver whose calls are recorded: samples are on their way before the loss
- * of the step before is known, and nobody waits inside the driver.
+/* ahead.h - training with two steps under way, over a driver whose calls are recorded: samples are on their way before
+ * the loss of the step before is known, and nobody waits inside the driver.
  *
  * Header only; `driver` is the including program's. */
 #ifndef CEK_TESTS_AHEAD_H
@@ -97,8 +97,8 @@ static void ahead_close(ahead *a)
     cek_engine_free(a->engine);
 }
 
-/* The host cannot know that the first of two steps has ended, and yet the samples of the second are queued; else this does
- * not end. */
+/* The host cannot know that the first of two steps has ended, and yet the samples of the second are queued; else this
+ * does not end. */
 static void ahead_of_the_loss(const char *list)
 {
     ahead a;

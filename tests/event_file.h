@@ -1,5 +1,5 @@
-/* event_file.h - an event file, read as TensorBoard reads it: records whose lengths and checksums are right, each an event, with what it
- * tells. Field numbers are those of event.proto and summary.proto.
+/* event_file.h - an event file, read as TensorBoard reads it: records whose lengths and checksums are right, each an
+ * event, with what it tells. Field numbers are those of event.proto and summary.proto.
  *
  * Reads by the library's own wire.h, which ONNX files are read with. */
 #ifndef CEK_TESTS_EVENT_FILE_H
@@ -19,8 +19,8 @@ typedef struct event_value {
     const char *kind; /* version, graph, scalar, histogram, image, text, hparams */
     char tag[256];
     float scalar;
-    cek__wire
-        data; /* version: the text; graph: GraphDef; histogram, image: theirs; text: the string; hparams: what the plugin reads */
+    /* version: the text; graph: GraphDef; histogram, image: theirs; text: the string; hparams: what the plugin reads */
+    cek__wire data;
 } event_value;
 
 typedef void event_fn(void *user, const event_value *value);

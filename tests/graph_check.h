@@ -1,7 +1,8 @@
-/* graph_check.h - small networks made of parts: their values, and their gradients against central differences in double.
+/* graph_check.h - small networks made of parts: their values, and their gradients against central
+ * differences in double.
  *
- * Header only. A network is y = f(parameters, samples) with the loss sum of (y - target)^2; every parameter's gradient is
- * compared element by element with what the loss does when that element moves. Memory starts as NaN everywhere. */
+ * Header only. A network is y = f(parameters, samples) with the loss sum of (y - target)^2; every parameter's gradient
+ * is compared element by element with what the loss does when that element moves. Memory starts as NaN everywhere. */
 #ifndef CEK_TESTS_GRAPH_CHECK_H
 #define CEK_TESTS_GRAPH_CHECK_H
 
@@ -280,7 +281,8 @@ static inline void gradients_of(net *n, int y, double got[PARAMETERS][ROOM])
     }
 }
 
-/* Makes the program of what was added, and compares all gradients; frees the net. A loss that is there already is taken. */
+/* Makes the program of what was added, and compares all gradients; frees the net. A loss that is there
+ * already is taken. */
 static inline void gradients_are_right(net *n, int y, const char *what)
 {
     const double h = 1e-5;

@@ -2,10 +2,10 @@
  *
  *     layers_peer DEVICE TYPE FOLDER KIND [KEY=NUMBER[,NUMBER...]]...
  *
- * FOLDER has inputs.f32 (samples of shape=...), state.safetensors (the parameters; "x" multiplies the inputs), and for a layer
- * direction.f32: the loss is the mean over samples of the sum of outputs times that. For a loss targets.f32 or targets.i32. Written are
- * outputs.f32, gradients.safetensors and, as the step left the parameters, after.safetensors; the losses, or with a schedule the rates,
- * go to standard output.
+ * FOLDER has inputs.f32 (samples of shape=...), state.safetensors (the parameters; "x" multiplies the inputs), and for
+ * a layer direction.f32: the loss is the mean over samples of the sum of outputs times that. For a loss targets.f32 or
+ * targets.i32. Written are outputs.f32, gradients.safetensors and, as the step left the parameters, after.safetensors;
+ * the losses, or with a schedule the rates, go to standard output.
  * From the public headers alone. */
 #include <cekernels/parts.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* onnx_folded.c - says what cek__fold computes of ONNX files: FILE|TYPE|SIZES|VALUES of the first output, or FILE|not known, or
- * FILE|refused: why. For onnx.sh, which holds it against ONNX's own cases. */
+/* onnx_folded.c - says what cek__fold computes of ONNX files: FILE|TYPE|SIZES|VALUES of the first output, or FILE|not
+ * known, or FILE|refused: why. For onnx.sh, which holds it against ONNX's own cases. */
 #include <inttypes.h>
 #include <stdio.h>
 

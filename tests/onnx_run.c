@@ -1,6 +1,6 @@
-/* onnx_run.c - says what a device computes of ONNX files: onnx_run DEVICE MATH FILE..., MATH strict or f32; of each FILE.onnx and the inputs in FILE.in
- * (floats, as the file has them, of one sample or several) the outputs go to FILE.out, and FILE|SIZES of a sample, or FILE|refused:
- * why. For scripts that hold it against others. */
+/* onnx_run.c - says what a device computes of ONNX files: onnx_run DEVICE MATH FILE..., MATH strict or f32; of each
+ * FILE.onnx and the inputs in FILE.in (floats, as the file has them, of one sample or several) the outputs go to
+ * FILE.out, and FILE|SIZES of a sample, or FILE|refused: why. For scripts that hold it against others. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

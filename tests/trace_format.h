@@ -1,8 +1,8 @@
 /* trace_format.h - whether a document is what the Trace Event format wants of a file, and a reader expects:
  *
- * an array of events, or an object that has it; spans of a line (a thread of a process) nest or follow one another, and come in the
- * order of their begins; every arrow begins, goes on and ends, in that order, each time at a span; who has spans has names.
- * What our own files have no use for (other phases) is a fault too. */
+ * an array of events, or an object that has it; spans of a line (a thread of a process) nest or follow one another, and
+ * come in the order of their begins; every arrow begins, goes on and ends, in that order, each time at a span; who has
+ * spans has names. What our own files have no use for (other phases) is a fault too. */
 #ifndef CEK_TESTS_TRACE_FORMAT_H
 #define CEK_TESTS_TRACE_FORMAT_H
 

@@ -25,8 +25,8 @@ cek_status cek__cmd_in(const cek_host *host, const cek_cmd *cmds, uint32_t index
 
 #define CEK__UPDATE_MAX 4096 /* bytes of one update */
 
-/* Commands of more than 0 bytes: CEK_INVALID where they break a rule of plugin.h. `dev` is the queue's device; a transfer is an upload or
- * a download. */
+/* Commands of more than 0 bytes: CEK_INVALID where they break a rule of plugin.h. `dev` is the queue's device; a
+ * transfer is an upload or a download. */
 cek_status cek__transfer_check(const cek_host *host, const char *call, cek_ref ref, const void *host_memory,
                                uint64_t bytes, cek__mem_bytes_fn *mem_bytes, const cek_dev *dev);
 cek_status cek__fill_check(const cek_host *host, cek_ref dst, uint32_t pattern_bytes, uint64_t bytes,

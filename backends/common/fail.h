@@ -29,8 +29,8 @@ cek_status cek__host_fail(const cek_host *host, cek_status status, const char *f
 cek_status cek__host_vfail(const cek_host *host, cek_status status, const char *format, va_list args)
     __attribute__((format(printf, 3, 0), cold));
 
-/* cek__null_refused - CEK_INVALID for an argument that must not be NULL, told to the host that is `steps` pointers behind
- * `handle`; to nobody where that is NULL. See nulls.h. */
+/* cek__null_refused - CEK_INVALID for an argument that must not be NULL, told to the host that is `steps` pointers
+ * behind `handle`; to nobody where that is NULL. See nulls.h. */
 cek_status cek__null_refused(const void *handle, int steps, const char *slot, const char *argument)
     __attribute__((cold));
 

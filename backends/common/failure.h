@@ -14,7 +14,7 @@
 
 #include "backends/common/fail.h"
 
-/* --- the latch of a lost device ------------------------------------------------------------------------------------ */
+/* --- the latch of a lost device ----------------------------------------------------------------------------------- */
 
 typedef struct cek__latch {
     atomic_bool set;      /* once, after the text, which never changes again */
@@ -41,7 +41,7 @@ cek_status cek__latch_check(const cek__latch *latch, const cek_host *host, const
 /* cek__latch_status - the slot device_status: the reason, or an empty text, goes to `text`. */
 cek_status cek__latch_status(const cek__latch *latch, char *text, uint64_t cap);
 
-/* --- what stuck to a queue ----------------------------------------------------------------------------------------- */
+/* --- what stuck to a queue ---------------------------------------------------------------------------------------- */
 
 /* All zero: nothing. An event copies that of its queue. */
 typedef struct cek__failure {

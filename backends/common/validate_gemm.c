@@ -2,8 +2,8 @@
  * validate_gemm.c - what a gemm descriptor may say, and how large its operands are. */
 #include "backends/common/validate_inside.h"
 
-/* Matrices of rows x columns with a leading dimension, in two levels of batches, as a tensor of rank 4. A count of 1 has
- * no stride. */
+/* Matrices of rows x columns with a leading dimension, in two levels of batches, as a tensor of rank 4. A count of 1
+ * has no stride. */
 static cek_status matrix_check(const cek__validation *check, uint32_t slot, cek_dtype type, const char *name,
                                uint64_t rows, uint64_t columns, int64_t leading, int64_t stride, int64_t outer)
 {

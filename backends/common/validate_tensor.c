@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
- * validate_tensor.c - what the descriptors of strided tensors may say, and of rows that an index names: pointwise, reduce,
- * arg, copy; gather and scatter_add. */
+ * validate_tensor.c - what the descriptors of strided tensors may say, and of rows that an index names: pointwise,
+ * reduce, arg, copy; gather and scatter_add. */
 #include "backends/common/validate_inside.h"
 #include "backends/common/growth.h"
 
@@ -124,7 +124,7 @@ cek_status cek__validate_pointwise(const cek__validation *check)
     return valid_check(check);
 }
 
-/* --- reduce, arg, copy ------------------------------------------------------------------------------------------------- */
+/* --- reduce, arg, copy -------------------------------------------------------------------------------------------- */
 
 /* X2 and BATCH, and what is said of them. */
 static cek_status terms_check(const cek__validation *check)
@@ -194,7 +194,7 @@ cek_status cek__validate_copy(const cek__validation *check)
     return cek__slot_strided(check, CEK_COPY_Y, desc->y_type, desc->rank, desc->shape, desc->y_strides);
 }
 
-/* --- gather, scatter_add ------------------------------------------------------------------------------------------- */
+/* --- gather, scatter_add ------------------------------------------------------------------------------------------ */
 
 cek_status cek__validate_gather(const cek__validation *check)
 {

@@ -42,9 +42,10 @@ static int runs_avx512bf16(void)
     return runs_avx512() && __builtin_cpu_supports("avx512bf16");
 }
 
-/* AMD's processors (Zen 4, Zen 5) begin as many dot products of bf16 in a cycle as multiply-adds of floats, each of twice the
- * work. Intel's (Cooper Lake, Sapphire Rapids and later) take several times as long for one as for a multiply-add: nothing is
- * gained, and denormal numbers are lost. By vendor, not by timing: the bits of a result may not depend on what a clock said. */
+/* AMD's processors (Zen 4, Zen 5) begin as many dot products of bf16 in a cycle as multiply-adds of floats, each of
+ * twice the work. Intel's (Cooper Lake, Sapphire Rapids and later) take several times as long for one as for a
+ * multiply-add: nothing is gained, and denormal numbers are lost. By vendor, not by timing: the bits of a result may
+ * not depend on what a clock said. */
 static int pays_avx512bf16(void)
 {
     return __builtin_cpu_is("amd");
@@ -57,8 +58,8 @@ typedef struct row {
     cpu_config config;
 } row;
 
-/* 8 panels of 14 rows: with kc, 172 KiB of L2. A panel of A is 14 x 384 words = 21 KiB, two thirds of a 32 KiB L1. B with A's
- * block and the sums of C: two thirds of a 1 MiB L2. */
+/* 8 panels of 14 rows: with kc, 172 KiB of L2. A panel of A is 14 x 384 words = 21 KiB, two thirds of a 32 KiB L1. B
+ * with A's block and the sums of C: two thirds of a 1 MiB L2. */
 #define AVX512_SIZES .mc = 112, .kc = 384, .b_bytes = 480 << 10
 
 static const row rows[] = {

@@ -18,8 +18,8 @@ typedef struct cpu_config {
     int64_t b_bytes;            /* of packed B that stay in L2 while rows of A pass by */
 } cpu_config;
 
-/* cek__config_select - the configuration for `isa`, or where `isa` is NULL or "", the fastest one that runs on this processor. NULL where `isa` is not a name of the table, was not compiled in, or does not run on
- * this processor. */
+/* cek__config_select - the configuration for `isa`, or where `isa` is NULL or "", the fastest one that runs on this
+ * processor. NULL where `isa` is not a name of the table, was not compiled in, or does not run on this processor. */
 const cpu_config *cek__config_select(const char *isa);
 
 /* cek__config_at - the i-th configuration that runs here, best first; NULL beyond the last. */

@@ -34,7 +34,8 @@ typedef struct cpu_dev {
  *     cpu_devices   how many devices the cores are split into (1; more than cores share cores)
  *     cpu_threads   how many threads all devices together have (one for each core that may be used)
  *     cpu_isa       portable, avx2, avx512 or avx512bf16 (the best that the processor runs)
- *     cpu_lend      whether a device's idle cores help the device before it, the first one's the last: 1 (so it is) or 0 */
+ *     cpu_lend      whether a device's idle cores help the device before it, the first one's the last: 1 (so it
+ *                   is) or 0 */
 cek_status cek__cpu_create(const cek_host *host, cek_instance **out);
 void cek__cpu_destroy(cek_instance *instance);
 uint32_t cek__cpu_device_count(cek_instance *instance);

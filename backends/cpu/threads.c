@@ -10,9 +10,9 @@
  * the run closed: the caller never waits for a thread that has no task. Fields of the job are
  * written only while the run is closed and the count is 0.
  *
- * A guest is a helper that joins, and goes on to its next task, only while its lender is in no operation. It does not learn when that
- * begins, which would cost the lender a call of the kernel each time: the caller looks when it opens a run and after each of its
- * tasks, and wakes guests whose lender was in none twice in a row. */
+ * A guest is a helper that joins, and goes on to its next task, only while its lender is in no operation. It does not
+ * learn when that begins, which would cost the lender a call of the kernel each time: the caller looks when it opens a
+ * run and after each of its tasks, and wakes guests whose lender was in none twice in a row. */
 #include "backends/cpu/threads.h"
 
 #include <errno.h>
@@ -133,7 +133,8 @@ static int is_empty(uint32_t state, uint32_t last)
     return (state & COUNT_MASK) == 0;
 }
 
-/* Wakes guests where their lender was in no operation when the caller looked last, is in none now, and began none between. */
+/* Wakes guests where their lender was in no operation when the caller looked last, is in none now, and
+ * began none between. */
 static void guests_call(cpu_threads *threads)
 {
     const cpu_lender *from = threads->lender;

@@ -10,9 +10,9 @@
  *     static void scale(void *arg, int64_t task, int worker) { ... }
  *     cek__threads_run(threads, 16, scale, &job);       // returns when all 16 tasks have run
  *
- * A pool may borrow: it then has guests, further threads, that take tasks of its runs while the cores that they stand for are in
- * no operation of their own (cpu_lender). A guest gives such a core back after the task that it is in. So no more threads
- * compute than there are cores, and a core that has nothing to do helps one that has.
+ * A pool may borrow: it then has guests, further threads, that take tasks of its runs while the cores that they stand
+ * for are in no operation of their own (cpu_lender). A guest gives such a core back after the task that it is in. So no
+ * more threads compute than there are cores, and a core that has nothing to do helps one that has.
  *
  * Several pools may live in one process. Idle workers spin for some microseconds, then sleep in a
  * futex. fork: the child has the memory of the pool but none of its threads. The only call a child
@@ -40,7 +40,8 @@ static inline void cek__lender_open(cpu_lender *l) { atomic_fetch_add(&l->open, 
 static inline void cek__lender_close(cpu_lender *l) { atomic_fetch_sub(&l->open, 1); }
 /* clang-format on */
 
-/* cek__lender_begin, cek__lender_end - around each operation of the device that the cores belong to. NULL: they are not lent. */
+/* cek__lender_begin, cek__lender_end - around each operation of the device that the cores belong to. NULL: they
+ * are not lent. */
 static inline void cek__lender_begin(cpu_lender *l)
 {
     if (l == NULL)

@@ -131,8 +131,8 @@ void cek__cuda_host_free(cek_dev *head, void *ptr)
 
 /* --- the host's memory, page-locked in place ------------------------------------------------------- */
 
-/* Who has a range. A driver refuses to lock a page twice: what begins at one place is locked once, for all contexts, and
- * unlocked by the last of its users that is not lost. */
+/* Who has a range. A driver refuses to lock a page twice: what begins at one place is locked once, for all contexts,
+ * and unlocked by the last of its users that is not lost. */
 typedef struct cuda_range {
     struct cuda_range *next;
     cek_dev *user;

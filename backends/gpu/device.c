@@ -6,9 +6,9 @@
 #include "backends/gpu/gpu.h"
 #include "backends/gpu/tuner.h"
 
-/* Watchdogs of displays end a launch after 2 s (Windows) to 10 s (amdgpu). A launch has half a second where a compute unit
- * does one multiply-add a cycle: the narrowest there is could do eight (an execution unit of Intel's), so our kernels
- * would have to reach no more than a thirtieth of a device's peak to meet the shortest. */
+/* Watchdogs of displays end a launch after 2 s (Windows) to 10 s (amdgpu). A launch has half a second where a compute
+ * unit does one multiply-add a cycle: the narrowest there is could do eight (an execution unit of Intel's), so our
+ * kernels would have to reach no more than a thirtieth of a device's peak to meet the shortest. */
 #define LAUNCH_SECONDS 0.5
 #define CLOCK_MHZ 1000 /* of a device that does not tell */
 

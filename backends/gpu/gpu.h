@@ -214,8 +214,9 @@ bool cek__gpu_mem_bytes(const void *dev, const cek_mem *mem, uint64_t *bytes);
 /* Whether a copy may be queued on `dev`. */
 cek_status cek__gpu_copy_check(cek_dev *dev, cek_ref dst, cek_ref src, uint64_t bytes);
 
-/* cek__gpu_op_steps - calls `each` for every step of a run with these operands, which are checked as op_run's are, in order,
- * until one fails: what a driver needs to keep a run for later. The steps are the operation's; refs are gone behind the call. */
+/* cek__gpu_op_steps - calls `each` for every step of a run with these operands, which are checked as op_run's are, in
+ * order, until one fails: what a driver needs to keep a run for later. The steps are the operation's; refs are gone
+ * behind the call. */
 typedef cek_status cek__gpu_step_fn(void *user, const cek__gpu_step *step, const cek_ref *refs);
 cek_status cek__gpu_op_steps(cek_dev *dev, const char *call, const cek_op *op, const cek_ref *operands, uint32_t count,
                              cek_ref workspace, cek__gpu_step_fn *each, void *user);

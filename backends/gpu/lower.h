@@ -34,8 +34,9 @@ _Static_assert(CEK_GEMM_C == CEK_CONV_FORWARD_Y && CEK_GEMM_C == CEK_CONV_BACKWA
 void cek__gpu_lower_sums(cek_op *op);
 void cek__gpu_lower_finish(cek_op *op, cek__gpu_place sums);
 
-/* cek__gpu_tiles - the tiles that a product or a convolution may be computed by, as numbers for `tile` of an operation, at
- * most CEK__GPU_TILES; 0 where there is no choice. Whether the compiled kernel takes one is seen when it is lowered. */
+/* cek__gpu_tiles - the tiles that a product or a convolution may be computed by, as numbers for `tile` of an operation,
+ * at most CEK__GPU_TILES; 0 where there is no choice. Whether the compiled kernel takes one is seen when
+ * it is lowered. */
 enum { CEK__GPU_TILES = 4 };
 uint32_t cek__gpu_tiles(const cek_op *op, uint32_t tiles[CEK__GPU_TILES]);
 
@@ -51,12 +52,13 @@ void cek__gpu_step_call(cek_op *op, const cek__gpu_provider *provider, const cek
  * memory or kernel (then op->failure is set). */
 cek__gpu_step *cek__gpu_step_add(cek_op *op, const char *source, const char *defines, const char *name, uint64_t items);
 /* The same in two parts, for work-items that share local memory: the kernel, and how many of them a group has at most,
- * a power of two that the kernel, as it was compiled, takes (1 on a CPU, and without a step); then the grid, groups that
- * are numbered, of `size` work-items, in layers along z. */
+ * a power of two that the kernel, as it was compiled, takes (1 on a CPU, and without a step); then the grid, groups
+ * that are numbered, of `size` work-items, in layers along z. */
 cek__gpu_step *cek__gpu_step_load(cek_op *op, const char *source, const char *defines, const char *name,
                                   uint32_t *group);
 void cek__gpu_step_groups(const cek_op *op, cek__gpu_step *step, uint64_t groups, uint32_t size, uint64_t layers);
-/* The same with groups of a given size. cek__gpu_step_fits - whether the kernel, as it was compiled, takes such a group.
+/* The same with groups of a given size. cek__gpu_step_fits - whether the kernel, as it was compiled, takes
+ * such a group.
  * cek__gpu_step_drop - without the last step again: another size is tried. */
 cek__gpu_step *cek__gpu_step_grid(cek_op *op, const char *source, const char *defines, const char *name,
                                   const uint64_t groups[3], const uint32_t group[3]);

@@ -12,9 +12,9 @@
 #define FOUR 4                   /* channels of 16 bytes in f32 */
 #define ITEMS_ENOUGH (256 * 256) /* work-items that fill any device of today */
 
-/* What a work-item has. Results that share a window's places or a place's windows read them once: forward 9 loads of 12 in
- * a 3 x 3 window with stride 2, backward 4 of 9, and 1 of 4 in one of 2 x 2; there are four times fewer work-items. Single
- * channels are for numbers of them that no four divides, or few of all. kernels/images.sh has the same. */
+/* What a work-item has. Results that share a window's places or a place's windows read them once: forward 9 loads of 12
+ * in a 3 x 3 window with stride 2, backward 4 of 9, and 1 of 4 in one of 2 x 2; there are four times fewer work-items.
+ * Single channels are for numbers of them that no four divides, or few of all. kernels/images.sh has the same. */
 typedef struct way {
     uint32_t channels;
     bool many; /* results */
@@ -33,8 +33,8 @@ static uint32_t each_of(const cek_op *op, way w)
     return !w.many ? 1 : is_forward(op) ? CEK_K_POOL_ROW : CEK_K_POOL_SQUARE;
 }
 
-/* Fours need all images of all operands at multiples of 16 bytes; neighbours need two dimensions of them, and windows that no gap
- * is between. */
+/* Fours need all images of all operands at multiples of 16 bytes; neighbours need two dimensions of them, and windows
+ * that no gap is between. */
 static bool way_fits(const cek_op *op, way w)
 {
     const cek_pool_desc *desc = &op->request.desc.pool;
@@ -45,8 +45,8 @@ static bool way_fits(const cek_op *op, way w)
                        (is_forward(op) ? out[1] > 1 : desc->in[0] > 1 && desc->in[1] > 1));
 }
 
-/* Positions of the result in blocks of a work-item's, and channels likewise. Squares begin where windows do that have an
- * even stride. */
+/* Positions of the result in blocks of a work-item's, and channels likewise. Squares begin where windows do that have
+ * an even stride. */
 static void blocks_of(const cek_op *op, way w, const cek_k_window *window, uint64_t blocks[4])
 {
     const uint64_t each = each_of(op, w);
@@ -96,10 +96,10 @@ uint32_t cek__gpu_pool_ways(const cek_op *op, uint32_t found[CEK__GPU_TILES])
     return count > 1 ? count : 0;
 }
 
-/* --- launches ------------------------------------------------------------------------------------------------------ */
+/* --- launches ----------------------------------------------------------------------------------------------------- */
 
-/* The images of a launch: as many as 32 bits number the work-items of, and a watchdog allows, which counts taps that are
- * read. One alone is not divided. */
+/* The images of a launch: as many as 32 bits number the work-items of, and a watchdog allows, which counts taps that
+ * are read. One alone is not divided. */
 static uint64_t images_of(const cek_op *op, const cek_k_pool *a, uint64_t items)
 {
     const uint64_t counted = INT32_MAX / items, work = op->dev->traits.launch_work;

@@ -191,8 +191,8 @@ static bool shape_fits(const cek_op *op, const product *p, uint32_t most, shape 
            (p->mode == MODE_GEMM || (s.x > s.y) == (p->mode == MODE_WEIGHTS));
 }
 
-/* The one that was asked for; else the largest that fills a device and computes little for nothing; else the small one that
- * computes the least for nothing, of those for limited groups the first that can be run. */
+/* The one that was asked for; else the largest that fills a device and computes little for nothing; else the small one
+ * that computes the least for nothing, of those for limited groups the first that can be run. */
 static shape shape_choose(const cek_op *op, const product *p, uint32_t most)
 {
     uint32_t tightest = SHAPES - 1;
@@ -242,7 +242,8 @@ static void splits_choose(const cek_op *op, product *p, shape s)
     a->split_k = ceil_div(a->k, a->splits);
 }
 
-/* The product's launch by groups of a shape: `count` of them at most from number a.first on, still without its buffers. */
+/* The product's launch by groups of a shape: `count` of them at most from number a.first on, still
+ * without its buffers. */
 static cek__gpu_step *launch_add(cek_op *op, const product *p, shape s, const char *more, uint64_t count)
 {
     char defines[CEK__GPU_DEFINES];
@@ -286,8 +287,8 @@ static void launches_fill(cek_op *op, product *p, shape s, const char *more, cek
     }
 }
 
-/* The product and, where k is split, the sum of its pieces. How large a group the compiled kernel takes is known once it is
- * compiled: many devices take fewer work-items with many registers each. */
+/* The product and, where k is split, the sum of its pieces. How large a group the compiled kernel takes is known once
+ * it is compiled: many devices take fewer work-items with many registers each. */
 static cek_status product_add(cek_op *op)
 {
     char more[64];

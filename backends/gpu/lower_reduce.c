@@ -35,8 +35,8 @@ static bool is_columns(const cek_dev *dev, const cek_k_reduce *a)
            !(a->terms & CEK_K_TERMS_OUTPUTS);
 }
 
-/* Whether the dimensions that are kept, or reduced, can be told apart by numbers below 2^31. Their order stays: what lies
- * in the first so many rows has the first numbers. */
+/* Whether the dimensions that are kept, or reduced, can be told apart by numbers below 2^31. Their order stays: what
+ * lies in the first so many rows has the first numbers. */
 static bool dims_collect(const cek__gpu_reduction *r, bool reduced, uint64_t *count, cek_u32 *rank, cek_k_shape *shape,
                          cek_u64 *stride, cek_u64 *second)
 {
@@ -101,7 +101,8 @@ static void stage_plan(const cek_dev *dev, const cek__gpu_reduction *r, uint32_t
 _Static_assert(sizeof(cek_k_reduce) + 5 * sizeof(void *) <= sizeof(cek_k_strided) + CEK_K_STRIDED * sizeof(void *),
                "a list of arguments is longer than cek__gpu_arguments_most");
 
-/* What of the terms the arguments say. The last stage adds pieces: of the mask it knows what a mean divides by alone. */
+/* What of the terms the arguments say. The last stage adds pieces: of the mask it knows what a mean
+ * divides by alone. */
 static void terms_fill(const cek__gpu_reduction *r, cek_k_reduce *a)
 {
     const cek__gpu_terms *t = r->terms;

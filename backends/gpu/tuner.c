@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * tuner.c - which way a product, a convolution or a pool is fastest on a device: tried once per class of shapes, remembered
- * in memory and on disk.
+ * tuner.c - which way a product, a convolution or a pool is fastest on a device: tried once per class of shapes,
+ * remembered in memory and on disk.
  *
- * Owns the choice between our own kernels and the providers that the driver names as candidates for products, and between the
- * tiles of our own kernels for convolutions and their ways to pool, nothing else. A class is tried on a shape of its own, so
- * that neither time nor memory grows with the operation at hand: a product's sides, or a convolution's or pool's images, are
- * fewer. Where one image is too much, nothing is tried. Never asked for DETERMINISTIC operations: which way they go must not
- * depend on a clock.
+ * Owns the choice between our own kernels and the providers that the driver names as candidates for products, and
+ * between the tiles of our own kernels for convolutions and their ways to pool, nothing else. A class is tried on a
+ * shape of its own, so that neither time nor memory grows with the operation at hand: a product's sides, or a
+ * convolution's or pool's images, are fewer. Where one image is too much, nothing is tried. Never asked for
+ * DETERMINISTIC operations: which way they go must not depend on a clock.
  * Threads: any; one trial at a time per device.
  */
 #include "backends/gpu/tuner.h"
@@ -199,8 +199,8 @@ static cek_status runs_time(cek_queue *queue, const cek_op *op, const cek_ref *o
     return st;
 }
 
-/* The first run loads and compiles. Then the fastest of TIMES, of as many runs as take TIMED_NS even so: those are found by
- * doubling, which is what the device gets warm by. `most`: a run slower than that is slow enough to stop at. */
+/* The first run loads and compiles. Then the fastest of TIMES, of as many runs as take TIMED_NS even so: those are
+ * found by doubling, which is what the device gets warm by. `most`: a slower run is slow enough to stop at. */
 static cek_status runs_grow(cek_queue *queue, const cek_op *op, const cek_ref *operands, cek_ref workspace, double most,
                             timing *out)
 {
@@ -361,15 +361,16 @@ const cek__gpu_provider *cek__gpu_tune(const cek_op *op, const cek__gpu_provider
 
 /* --- tiles of convolutions, ways to pool ------------------------------------------------------ */
 
-/* What is tried in place of an operation: the same geometry with as many images as a trial may have, a power of two, so that
- * batches have few classes. Who describes it answers the class. */
+/* What is tried in place of an operation: the same geometry with as many images as a trial may have, a power of two, so
+ * that batches have few classes. Who describes it answers the class. */
 typedef union image_trial {
     cek_op_desc op;
     cek_conv_desc conv;
     cek_pool_desc pool;
 } image_trial;
 
-/* What an operation takes, and of what its trial may take so much: multiply-adds of a convolution, elements of a pool. */
+/* What an operation takes, and of what its trial may take so much: multiply-adds of a convolution, elements
+ * of a pool */
 typedef struct image_work {
     double image;
     uint64_t images, least, most;
@@ -439,8 +440,8 @@ static uint64_t pool_describe(const cek_op *op, image_work work, cek_pool_desc *
     return sides_class(cek__hash(CEK__HASH_START, numbers, sizeof numbers), trial->spatial, sides, 5);
 }
 
-/* The fastest tile; the rule's, 0, where none is faster by more than chance. False: the rule's could not be timed, of which
- * nothing follows. */
+/* The fastest tile; the rule's, 0, where none is faster by more than chance. False: the rule's could not be timed, of
+ * which nothing follows. */
 static bool tile_trial(cek_dev *dev, const cek_op_desc *trial, uint64_t images, const uint32_t *tiles, uint32_t count,
                        uint32_t *best)
 {

@@ -30,8 +30,8 @@ void cek__lines_open(cek__lines *file, const char *path);
 bool cek__lines_next(cek__lines *file, char *line, size_t size);
 void cek__lines_close(cek__lines *file);
 
-/* cek__line_read - the first line of the file whose path is `root` and the formatted text behind it. False, and "": there is
- * none. */
+/* cek__line_read - the first line of the file whose path is `root` and the formatted text behind it. False, and "":
+ * there is none. */
 bool cek__line_read(const char *root, char *line, size_t size, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -2,8 +2,8 @@
  *
  * bell.c - a thread sleeps until the driver tells that a command has ended.
  *
- * The driver may ring late, on any thread, or never, after whoever waited has gone: so a bell belongs to both, and stays
- * until both are done with it. One that never rings is left to the driver.
+ * The driver may ring late, on any thread, or never, after whoever waited has gone: so a bell belongs to both, and
+ * stays until both are done with it. One that never rings is left to the driver.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * cmdbuf.c - command buffers: a list of launches whose arguments were set when it was made, each with a kernel object of its
- * own; and where the driver has cl_khr_command_buffer, the same list as one command of the driver's.
+ * cmdbuf.c - command buffers: a list of launches whose arguments were set when it was made, each with a kernel object
+ * of its own; and where the driver has cl_khr_command_buffer, the same list as one command of the driver's.
  *
- * The list is there in any case: for calls of a library, copies and fills, whose recording differs from version to version of
- * the extension, and for queues that the driver finds not to fit its recording.
+ * The list is there in any case: for calls of a library, copies and fills, whose recording differs from version to
+ * version of the extension, and for queues that the driver finds not to fit its recording.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * device.c - which devices there are, in the order of clinfo: platform by platform, as the ICD loader lists them; and open
- * ones.
+ * device.c - which devices there are, in the order of clinfo: platform by platform, as the ICD loader lists them; and
+ * open ones.
  *
  * With the option opencl_split=N every device that can be partitioned stands as N sub-devices instead.
  */

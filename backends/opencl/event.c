@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * event.c - events: a position in a queue's ledger. Only timing needs an event of the driver's own, a marker beside the queue.
+ * event.c - events: a position in a queue's ledger. Only timing needs an event of the driver's own, a marker beside the
+ * queue.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -207,7 +207,8 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Whether a look at what is before `target` can tell anything: the command there has ended, or a failure may have been missed. */
+/* Whether a look at what is before `target` can tell anything: the command there has ended, or a failure may
+ * have been missed. */
 static bool walk_is_due(ledger *of, uint64_t target)
 {
     cl_int state = CL_QUEUED;

@@ -152,8 +152,8 @@ cek_status cek__opencl_found(cek_instance *head, const char *call, uint32_t inde
 
 /* --- probe.c ------------------------------------------------------------------------------------ */
 
-/* cek__opencl_probe - CEK_OK, or CEK_UNAVAILABLE with the reason where listing the devices of the installed drivers would
- * end this process. */
+/* cek__opencl_probe - CEK_OK, or CEK_UNAVAILABLE with the reason where listing the devices of the installed drivers
+ * would end this process. */
 cek_status cek__opencl_probe(const cek_host *host);
 
 /* --- admission.c -------------------------------------------------------------------------------- */
@@ -192,15 +192,15 @@ cek_status cek__ledger_wait(ledger *of, uint64_t position, uint64_t timeout_ns, 
 cek_status cek__ledger_drain(ledger *of, uint64_t timeout_ns);
 /* cek__ledger_fail - a failure of our own sticks; the first one stays. */
 void cek__ledger_fail(ledger *of, cek_status status, const char *text);
-/* cek__ledger_event - the event of the last command before `position`, retained; NULL where that was seen to have finished, or
- * there is none: whatever is enqueued now comes behind it. */
+/* cek__ledger_event - the event of the last command before `position`, retained; NULL where that was seen to have
+ * finished, or there is none: whatever is enqueued now comes behind it. */
 cl_event cek__ledger_event(ledger *of, uint64_t position);
 
 /* --- bell.c ----------------------------------------------------------------------------------- */
 
 typedef struct bell bell;
-/* cek__bell_hang - the driver rings it when the command has ended; NULL: it takes none. cek__bell_wait - until it has rung, or
- * the time is over: false. */
+/* cek__bell_hang - the driver rings it when the command has ended; NULL: it takes none. cek__bell_wait - until it has
+ * rung, or the time is over: false. */
 bell *cek__bell_hang(cl_event event);
 bool cek__bell_wait(bell *b, uint64_t ns);
 void cek__bell_drop(bell *b);
@@ -216,8 +216,8 @@ void cek__opencl_kernel_free(cek_dev *dev, cek__gpu_kernel *kernel);
 uint32_t cek__opencl_kernel_group(const cek__gpu_kernel *kernel);
 cek_status cek__opencl_kernel_warm(cek_dev *dev, const cek__gpu_step *step);
 cek_status cek__opencl_launch(cek_queue *queue, const cek__gpu_step *step, const cek_ref *refs);
-/* What a launch consists of: the arguments of a step, those that differ from what was set last; its grid; the launch with
- * what is set, named `call` where it fails. */
+/* What a launch consists of: the arguments of a step, those that differ from what was set last; its grid; the launch
+ * with what is set, named `call` where it fails. */
 cl_int cek__opencl_arguments_set(cek__gpu_kernel *kernel, const cek__gpu_step *step, const cek_ref *refs);
 void cek__opencl_grid(const cek__gpu_step *step, size_t global[3], size_t local[3]);
 cek_status cek__opencl_kernel_enqueue(cek_queue *queue, const char *call, const cek__gpu_kernel *kernel,
@@ -227,8 +227,8 @@ cl_kernel cek__opencl_kernel_object(const cek__gpu_kernel *kernel);
 /* --- stage.c ---------------------------------------------------------------------------------- */
 
 /* cek__opencl_stage_make - the places, once for a device; `call` names who wants them.
- * cek__opencl_stage_take - memory for an update of `bytes`, at most CEK__UPDATE_MAX, from which the device reads. stage_give -
- * it has (NULL is nothing). */
+ * cek__opencl_stage_take - memory for an update of `bytes`, at most CEK__UPDATE_MAX, from which the device reads.
+ * stage_give - it has (NULL is nothing). */
 cek_status cek__opencl_stage_make(opencl_dev *dev, const char *call);
 cek_status cek__opencl_stage_take(opencl_dev *dev, uint64_t bytes, void **out);
 void cek__opencl_stage_give(opencl_dev *dev, void *place);
@@ -241,8 +241,8 @@ void cek__opencl_enqueued(cek_queue *queue, cl_event event, const char *call, vo
 cl_int cek__opencl_queue_flush(cek_queue *queue);
 /* cek__opencl_queue_clock - a marker that ends when all that was enqueued has, and tells when that was. */
 cek_status cek__opencl_queue_clock(cek_queue *queue, const char *call, cl_event *marker);
-/* cek__opencl_own_take - the device's own queue, nobody else's until it is given back; nothing is under way there. own_give -
- * with the outcome: a queue that failed, or whose work did not end, is given up. */
+/* cek__opencl_own_take - the device's own queue, nobody else's until it is given back; nothing is under way there.
+ * own_give - with the outcome: a queue that failed, or whose work did not end, is given up. */
 cek_status cek__opencl_own_take(opencl_dev *dev, cek_queue **out);
 void cek__opencl_own_give(opencl_dev *dev, cek_status outcome);
 

@@ -4,8 +4,8 @@
  *
  * The ICD loader loads every driver that is installed as soon as it is asked for the first. Some end the process then:
  * two that bring an LLVM each, one whose hardware hangs. So another process asks first, opencl-probe, which stands
- * beside the plugin. What it found is kept on disk for as long as the drivers are the same, and only where it is good: a
- * bad end is looked at again every time.
+ * beside the plugin. What it found is kept on disk for as long as the drivers are the same, and only where it is good:
+ * a bad end is looked at again every time.
  * Threads: any; the first one of a process asks.
  */
 #ifdef HAVE_CONFIG_H

@@ -42,8 +42,8 @@ typedef struct opencl_program {
     kernel_name *names;
 } opencl_program;
 
-/* A kernel object keeps its arguments from launch to launch; so what was set last is kept here, and only what differs is set
- * anew. Memory is told apart by its number, since handles and addresses come back. */
+/* A kernel object keeps its arguments from launch to launch; so what was set last is kept here, and only what differs
+ * is set anew. Memory is told apart by its number, since handles and addresses come back. */
 struct cek__gpu_kernel {
     opencl_program *program;
     cl_kernel kernel;

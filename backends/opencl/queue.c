@@ -2,8 +2,8 @@
  *
  * queue.c - in-order queues, and the commands that move bytes. Every command's event goes to the ledger.
  *
- * No queue that runs commands is profiled: some drivers wait for each command of such a one, or give each a signal. Times
- * come from a queue beside it (cek__opencl_queue_clock) that has nothing but markers.
+ * No queue that runs commands is profiled: some drivers wait for each command of such a one, or give each a signal.
+ * Times come from a queue beside it (cek__opencl_queue_clock) that has nothing but markers.
  */
 #include <stdlib.h>
 #include <string.h>

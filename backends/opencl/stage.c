@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * stage.c - where updates wait for the device: places of page-locked memory, which a card fetches from by itself. Of anything
- * else its driver first makes a copy of its own, or locks the pages, for each of them.
+ * stage.c - where updates wait for the device: places of page-locked memory, which a card fetches from by itself. Of
+ * anything else its driver first makes a copy of its own, or locks the pages, for each of them.
  *
- * Places are made with the device's first queue, so that no update waits for the driver. Whoever finds none free has memory
- * like any other, which is what all have on devices that are no cards.
+ * Places are made with the device's first queue, so that no update waits for the driver. Whoever finds none free has
+ * memory like any other, which is what all have on devices that are no cards.
  * Threads: any; the lock is the last that anybody takes.
  */
 #include <stdlib.h>

@@ -2,10 +2,11 @@
  *
  * clock.h - what time it is for the devices of an instance, and who waits for it.
  *
- * Two clocks over one timeline. The REAL one is the machine's: a command that takes 3 ms has ended 3 ms later. The VIRTUAL one
- * stands still while the host does anything (hosts.h), then goes on to the next mark that the host has asked for, and stands
- * still again: what the host does takes no time, what one of its threads hands to another arrives at the instant at which
- * it was learned, and the same program has the same times every time. Marks of one instant are told one after the other.
+ * Two clocks over one timeline. The REAL one is the machine's: a command that takes 3 ms has ended 3 ms later. The
+ * VIRTUAL one stands still while the host does anything (hosts.h), then goes on to the next mark that the host has
+ * asked for, and stands still again: what the host does takes no time, what one of its threads hands to another arrives
+ * at the instant at which it was learned, and the same program has the same times every time. Marks of one instant are
+ * told one after the other.
  *
  * No thread of its own: whoever asks or waits moves the time.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * cost.c - what commands take: floating-point operations and bytes of one run of an operation, from its descriptor alone,
- * and the time of both at a device's speed.
+ * cost.c - what commands take: floating-point operations and bytes of one run of an operation, from its descriptor
+ * alone, and the time of both at a device's speed.
  *
  * Bytes are those of the operands, each read or written once, and both where it is added to or
  * updated in place: what an ideal kernel moves. Counts per element are those of plugin.h's

@@ -3,9 +3,10 @@
  * hosts.h - the threads of the host, and whether they have all done what they could at this instant.
  *
  * A virtual clock stands still while the host works, so that what one thread hands to another takes no time however the
- * machine schedules them. The host has come to rest when every thread of the process sleeps, or waits here, or asks the same
- * question over and over; and still does when everybody was looked at again, since a thread may wake another in between.
- * Sleeping is what the system says (/proc); where it says nothing, the host is at rest when it has not called for a while.
+ * machine schedules them. The host has come to rest when every thread of the process sleeps, or waits here, or asks the
+ * same question over and over; and still does when everybody was looked at again, since a thread may wake another in
+ * between. Sleeping is what the system says (/proc); where it says nothing, the host is at rest when it has not called
+ * for a while.
  *
  * Knows no device and no time but the machine's. The lock is the caller's, one for all calls.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * queue.c - queues of simulated devices: the inner ones, the failures and hangs that those know nothing of, and a line on
- * the clock.
+ * queue.c - queues of simulated devices: the inner ones, the failures and hangs that those know nothing of, and a line
+ * on the clock.
  *
  * What is enqueued behind a command that hangs is taken and never done, so the inner queue never hangs by itself.
  */

@@ -12,15 +12,20 @@
  *     sim_link         bytes a second to the host and to other devices (10G)
  *     sim_latency_ns   what each transfer over the link takes besides (10000)
  *     sim_launch_ns    what each operation, fill and copy takes besides (5000)
- *     sim_wave_ns      how long an operation keeps the compute engine before others that have waited get it; 0: to its end (100000)
+ *     sim_wave_ns      how long an operation keeps the compute engine before others that have waited get it; 0: to
+ *                      its end (100000)
  *     sim_copy_engines transfers that a device does at a time (2)
  *     sim_clock        "virtual": time stands still while the host works; "real": commands take the machine's time;
- *                      without it virtual where a speed was given, and else no clock: commands take what they take inside
- *     sim_work         "late": commands do their work when their time has passed, so that one which does not wait for what it
- *                      needs goes wrong; "none": they do nothing, there is no memory and all is zero; "all" (all)
- *     sim_lacks        operations that no device has ("conv_backward_data,pool_backward"): op_create answers CEK_UNSUPPORTED
+ *                      without it virtual where a speed was given, and else no clock: commands take what
+ *                      they take inside
+ *     sim_work         "late": commands do their work when their time has passed, so that one which does not wait for
+ *                      what it needs goes wrong; "none": they do nothing, there is no memory and all is
+ *                      zero; "all" (all)
+ *     sim_lacks        operations that no device has ("conv_backward_data,pool_backward"):
+ *                      op_create answers CEK_UNSUPPORTED
  *     sim_inline       1: calls return when what they enqueued has ended, and devices say that they work inline (0)
- *     sim_quiet_us     a sleeping thread that has not asked for so long does not ask any more, for a virtual clock (5000)
+ *     sim_quiet_us     a sleeping thread that has not asked for so long does not ask any more, for a
+ *                      virtual clock (5000)
  *     sim_shared       1: the host and the other devices reach its memory; 0: uploads and downloads alone do (1)
  *     sim_watchdog_ms  a hang without a nearer deadline ends after that with the loss of the device (10000)
  *     sim_faults       where devices fail; never without
@@ -30,18 +35,16 @@
  *     NUMBER = DIGITS [ "k" | "M" | "G" | "T" ]                          (powers of 1000)
  *     FAULTS = FAULT { "," FAULT }                                      (at most 16; the first that is due strikes)
  *     FAULT  = EFFECT "@" CALL [ "#" N [ "+" ] ] [ "/" DEVICE ]
- *     CALL = a slot that belongs to a device ("op_run", "mem_alloc", "event_sync", ...), or a
- *     group: "make" (device_open and
- *              all that make an object), "enqueue" (all that take a queue but queue_sync), "wait"
- *              (queue_sync, event_sync), "any" (but those that give something back, such as mem_free,
- *              which block and sleep alone)
+ *     CALL   = a slot that belongs to a device ("op_run", "mem_alloc", "event_sync", ...), or a group:
+ *              "make" (device_open and all that make an object), "enqueue" (all that take a queue but queue_sync),
+ *              "wait" (queue_sync, event_sync), "any" (but those that give something back, such as mem_free, which
+ *              block and sleep alone)
  *     EFFECT = "internal" | "out_of_memory" | "unsupported" | "device_lost"   the call returns that; a loss latches
- *            | "later_internal" | "later_out_of_memory" what it enqueued fails: sticks to queue and
- *            events
- *            | "later_device_lost"                                            it succeeds, and then the device is lost
- *            | "hang" what it enqueued, or the call itself, does not end
- *            | "block"                                                        the call never returns: no watchdog ends that
- *            | "sleep"                                                        it returns 200 ms later
+ *            | "later_internal" | "later_out_of_memory"   what it enqueued fails: sticks to queue and events
+ *            | "later_device_lost"                        it succeeds, and then the device is lost
+ *            | "hang"    what it enqueued, or the call itself, does not end
+ *            | "block"   the call never returns: no watchdog ends that
+ *            | "sleep"   it returns 200 ms later
  *            | "halve"   from what it enqueues on, the device computes at half its speed; needs a clock
  *
  * N is the number of the call that is struck, from 1 (1), counted on each device by itself, "+"
@@ -51,10 +54,10 @@
  * CEK_INVALID from create(), with a text that quotes it.
  *
  * An operation takes sim_launch_ns and the longer of FLOPs / sim_flops and bytes / sim_bandwidth (cost.c); a transfer
- * sim_latency_ns and bytes / sim_link. A device has one compute engine, sim_copy_engines, and a link that carries one transfer
- * each way at a time; what has been ready for longest goes first (timeline.h). Work is done when it is enqueued, or late, but queries
- * and syncs know of it when its time has passed (clock.h), and event_elapsed tells that time: on a virtual clock a run's
- * times are the same every time, whatever the machine and however its threads run.
+ * sim_latency_ns and bytes / sim_link. A device has one compute engine, sim_copy_engines, and a link that carries one
+ * transfer each way at a time; what has been ready for longest goes first (timeline.h). Work is done when it is
+ * enqueued, or late, but queries and syncs know of it when its time has passed (clock.h), and event_elapsed tells that
+ * time: on a virtual clock a run's times are the same every time, whatever the machine and however its threads run.
  *
  * Owns the instance: its devices. Knows nothing of what operations mean.
  */

@@ -3,8 +3,8 @@
  * sim.h - the simulator inside: wrappers around another plugin's handles, the gate that every call
  * on a device passes, and what commands cost on the clock (clock.h).
  *
- * Handles of one index share its memory, its counts of calls, its latch, its engines and its link; each queue is a line of its
- * own.
+ * Handles of one index share its memory, its counts of calls, its latch, its engines and its link; each queue is a line
+ * of its own.
  */
 #ifndef CEK_BACKENDS_SIM_SIM_H
 #define CEK_BACKENDS_SIM_SIM_H
@@ -81,8 +81,8 @@ typedef struct cek__sim_device {
     cek__latch lost;
 } cek__sim_device;
 
-/* When commands do their work: with their call, on the clock when their time has passed, or never; then there is no device
- * memory either. */
+/* When commands do their work: with their call, on the clock when their time has passed, or never; then there is no
+ * device memory either. */
 typedef enum cek__sim_when { CEK__SIM_WORK_ALL, CEK__SIM_WORK_LATE, CEK__SIM_WORK_NONE } cek__sim_when;
 
 struct cek_instance {
@@ -225,8 +225,8 @@ static inline cek_ref inner_ref(cek_ref ref)
 
 /* --- work.c: what a command does ---------------------------------------------------------------- */
 
-/* A call that enqueues and its arguments, with the inner plugin's handles: those that the call has. The workspace of op_run, and
- * what op_prepack writes, is `dst`. */
+/* A call that enqueues and its arguments, with the inner plugin's handles: those that the call has. The workspace of
+ * op_run, and what op_prepack writes, is `dst`. */
 typedef struct cek__sim_work {
     cek__sim_call call;
     cek_ref dst, src;

@@ -6,8 +6,8 @@
  *   settle()   WAITING to READY when it is the first of its line; marks, waits and what takes no time go at once
  *   grant()    READY to RUNNING, in order of readiness
  *   end()      RUNNING to gone, or, with waves still to come, to READY
- * settle() runs after every end and before every grant, so that between two calls of cek__timeline_next only what was enqueued
- * since is unsettled.
+ * settle() runs after every end and before every grant, so that between two calls of cek__timeline_next only what was
+ * enqueued since is unsettled.
  */
 #include <stdlib.h>
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * work.c - what a command does in the inner plugin: when it is enqueued, or, with sim_work=late, when its time has passed.
+ * work.c - what a command does in the inner plugin: when it is enqueued, or, with sim_work=late, when its
+ * time has passed.
  *
- * Late, a command that does not wait for what it needs finds what was there before, and one that does not wait until a place
- * is free spoils it for who still reads: as on a device, and without luck.
+ * Late, a command that does not wait for what it needs finds what was there before, and one that does not wait until a
+ * place is free spoils it for who still reads: as on a device, and without luck.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,8 @@ static cek_status perform(cek_queue *queue, const cek__sim_work *w)
     }
 }
 
-/* Its call returned long ago, so a failure can only be the device's. What ends behind this may need it on another queue. */
+/* Its call returned long ago, so a failure can only be the device's. What ends behind this may need it
+ * on another queue. */
 static void later_end(cek__task *task, bool reached)
 {
     struct cek__sim_later *later = (struct cek__sim_later *)task;

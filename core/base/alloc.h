@@ -33,8 +33,8 @@ CEK__SHARED CEK__CHECKED cek_status cek__asprintf(void *out, const char *fmt, ..
  * is no leak to a leak checker. */
 CEK__SHARED void cek__abandon(void *block);
 
-/* Frees memory that a device was to write, after the call or the wait answered `status`: a device that is lost or hangs may
- * still do so, and keeps it. */
+/* Frees memory that a device was to write, after the call or the wait answered `status`: a device that is lost or hangs
+ * may still do so, and keeps it. */
 CEK__SHARED void cek__free_after(cek_status status, void *block);
 
 #endif

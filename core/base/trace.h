@@ -1,7 +1,7 @@
 /* trace.h - the record of what ran where and when (cek_trace_start): lines, and what stands on them.
  *
- * A line belongs to a thread, which says its spans itself, or to a stream of a device (core/device/watch.h). What a thread
- * says of itself - the step it works at, what for - stands by all that it records until it says something else.
+ * A line belongs to a thread, which says its spans itself, or to a stream of a device (core/device/watch.h). What a
+ * thread says of itself - the step it works at, what for - stands by all that it records until it says something else.
  * Nothing that is recorded makes anything fail: where memory runs out, the record says how much it lacks.
  * Must not know: devices, what a command is. Threads: any. */
 #ifndef CEK_CORE_BASE_TRACE_H
@@ -15,7 +15,8 @@ enum { CEK__TRACE_TEXT = 48, CEK__TRACE_MOST = 1 << 20 /* entries: some 100 MB *
 
 /* ---- what this thread says ---- */
 
-/* The step that it works at, and the flow: commands of one flow are joined by arrows in the order in which they were enqueued. 0: none. */
+/* The step that it works at, and the flow: commands of one flow are joined by arrows in the order in which they were
+ * enqueued. 0: none. */
 CEK__SHARED void cek__trace_step(int64_t step, uint64_t flow);
 /* What for, "node 3 (conv)"; NULL: nothing. Kept. */
 CEK__SHARED void cek__trace_label(const char *label);

@@ -35,9 +35,9 @@ struct cek_device {
     atomic_bool occupied;   /* and a thread was left inside (gate.h) */
     atomic_ullong finished; /* commands that were seen to finish, by anybody: changes where the device comes on */
 
-    /* Over `opening`, `streams` with their pins, `pinned`, `registered`, `staging`, `lost_text`. As every lock of these libraries it is
-     * never held across a call of the plugin, which may not return: what one thread makes, others wait for, with the
-     * deadline of all waits. */
+    /* Over `opening`, `streams` with their pins, `pinned`, `registered`, `staging`, `lost_text`. As every lock of these
+     * libraries it is never held across a call of the plugin, which may not return: what one thread makes, others wait
+     * for, with the deadline of all waits. */
     pthread_mutex_t lock;
     pthread_cond_t changed; /* opened or not, a stream without pins, the turn given back, memory registered, lost */
     _Atomic(cek_dev *) dev; /* NULL until opened */
@@ -69,8 +69,8 @@ CEK__SHARED void cek__device_drop(cek_device *device);
 /* Opens the device if it is not; *out may be NULL. Threads: any. */
 CEK__CHECKED cek_status cek__device_open(cek_device *device, cek_dev **out);
 
-/* This thread's turn at the default stream. CEK_TIMEOUT: another thread has not given it back for the device's time-out,
- * in which nothing of the device has come on. */
+/* This thread's turn at the default stream. CEK_TIMEOUT: another thread has not given it back for the device's
+ * time-out, in which nothing of the device has come on. */
 CEK__CHECKED cek_status cek__device_turn_take(cek_device *device);
 void cek__device_turn_give(cek_device *device);
 

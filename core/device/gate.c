@@ -1,7 +1,7 @@
 /* gate.c - see gate.h.
  *
- * `at` is the whole state: even, the thread is outside; odd, it is inside its (at / 2)th call; LEFT, for good. Going in is a
- * store, coming out and leaving the thread race for one exchange. */
+ * `at` is the whole state: even, the thread is outside; odd, it is inside its (at / 2)th call; LEFT, for good. Going in
+ * is a store, coming out and leaving the thread race for one exchange. */
 #include "core/device/gate.h"
 
 #include <pthread.h>
@@ -155,8 +155,8 @@ static bool has_ended(cek__gate *gate)
     return ended;
 }
 
-/* While a thread is inside a call, perhaps nobody else asks its device what has finished. Who waits must not, since that call
- * may not return either: so another thread with a gate does, and the next look sees what it has counted. */
+/* While a thread is inside a call, perhaps nobody else asks its device what has finished. Who waits must not, since
+ * that call may not return either: so another thread with a gate does, and the next look sees what it has counted. */
 static void scout_send(cek__gate *gate, cek_device *device)
 {
     if (gate->run == scout_run || (gate->scout != NULL && !has_ended(gate->scout)))

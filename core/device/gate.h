@@ -6,15 +6,16 @@
  *             return CEK_DEVICE_LOST;          the thread is inside a call that does not return
  *     cek__gate_join(gate);
  *
- * A call into a driver may never return, and no thread can be taken out of one. So calls into devices that work beside the
- * host are made by threads that pass a gate: going in, and coming out (call.h). Who waits for such a thread looks at it, and
- * sends another one to ask what the device has finished. Where it stays inside one call for the device's time-out (the longer
- * one where the call makes something) while no command of the device is seen to finish, the device is latched as lost and the
- * thread is left: should the call ever return, it stops at the gate for good. Hence:
+ * A call into a driver may never return, and no thread can be taken out of one. So calls into devices that work beside
+ * the host are made by threads that pass a gate: going in, and coming out (call.h). Who waits for such a thread looks
+ * at it, and sends another one to ask what the device has finished. Where it stays inside one call for the device's
+ * time-out (the longer one where the call makes something) while no command of the device is seen to finish, the device
+ * is latched as lost and the thread is left: should the call ever return, it stops at the gate for good. Hence:
  *
  * 1. Only a thread that is inside a call is left, and it never goes on in our code.
  * 2. It holds no lock of ours, since none is held across a call.
- * 3. What it may still touch is never freed: its stack and what hangs on that go on existing with it; owners of what else
+ * 3. What it may still touch is never freed: its stack and what hangs on that go on existing with it; owners
+ * of what else
  *    the call was given, which is everything of theirs on a device that is `occupied`, give it up (cek__abandon).
  * 4. A lost device is not called any more, and its plugin's instance is not destroyed.
  * 5. A look counts an eighth of the time-out and a second at most: a process that was stopped has not waited.

@@ -1,11 +1,11 @@
 /* probe.h - how far a device's queues have come: events behind the commands that are outstanding.
  *
  * A plugin tells whether a queue has finished, not that it is coming on; so a stream records an event of its own behind
- * its commands (the last apart, for which the wait itself waits), and a wait looks whether any of the device's has happened. The events are few: where more commands are
- * outstanding, they stand behind every second, fourth, ... of them. Of a long list of commands at least every 16th part
- * is seen to finish, so the list may take 16 times the device's time-out. Where a stream waits for another, the last
- * command there and the first one behind it look like one. An inline device has none: its commands have
- * finished when the call returns. */
+ * its commands (the last apart, for which the wait itself waits), and a wait looks whether any of the device's has
+ * happened. The events are few: where more commands are outstanding, they stand behind every second, fourth, ... of
+ * them. Of a long list of commands at least every 16th part is seen to finish, so the list may take 16 times the
+ * device's time-out. Where a stream waits for another, the last command there and the first one behind it look like
+ * one. An inline device has none: its commands have finished when the call returns. */
 #ifndef CEK_CORE_DEVICE_PROBE_H
 #define CEK_CORE_DEVICE_PROBE_H
 

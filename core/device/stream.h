@@ -29,7 +29,8 @@ struct cek_stream {
          : CEK_DEVICE_LOST)
 CEK__CHECKED cek_status cek__stream_call_end(const cek_stream *stream, const char *call, cek_status status);
 
-/* The same of a call that enqueues work, of which waits want to see that it finishes (probe.h) and a trace when it ran. */
+/* The same of a call that enqueues work, of which waits want to see that it finishes (probe.h) and a trace
+ * when it ran. */
 #define CEK__STREAM_COMMAND(stream, slot, ...)                         \
     ({                                                                 \
         cek_status enqueued_ = cek__probe((stream), #slot);            \

@@ -3,8 +3,8 @@
  * Owns: the choice of the way, and the bounce buffer of copies that neither side can reach. Ways, best first:
  *   same device          a copy on its queues, ordered by an event; nothing blocks
  *   a link               a copy by the plugin that has both; the calling thread waits for the source's work
- *   host memory          upload from, or download into, memory that one side has in the host's reach, where the other is
- *                        the host's processor too or the copy is small
+ *   host memory          upload from, or download into, memory that one side has in the host's reach, where the other
+ *                        is the host's processor too or the copy is small
  *   staging              two halves of a page-locked buffer, one being filled while the other is emptied: a card copies
  *                        to and from other memory in small pieces, while the caller waits inside its driver
  * Devices cannot wait for each other's events, so across devices the calling thread waits for the source's stream. */

@@ -34,7 +34,8 @@ static cek_status left(cek_status status)
     return status;
 }
 
-/* A call whose failure is nobody's: the command that is recorded tells its own, and the text of one on its way up stays. */
+/* A call whose failure is nobody's: the command that is recorded tells its own, and the text of one on its
+ * way up stays. */
 #define QUIETLY(device, slot, ...) \
     (cek__release_enter((device), #slot) ? left((device)->plugin->slot(__VA_ARGS__)) : CEK_DEVICE_LOST)
 

@@ -1,8 +1,8 @@
 /* watch.h - a stream's commands in a trace: when each began and ended.
  *
- * On an inline device from call to return; elsewhere between two events of the device, on its clock, which is tied to the
- * host's when the stream has its first command. The default stream of a device that is not inline has no clock and is not
- * watched. Owns: those events. Must not know: what a command is for. */
+ * On an inline device from call to return; elsewhere between two events of the device, on its clock, which is tied to
+ * the host's when the stream has its first command. The default stream of a device that is not inline has no clock and
+ * is not watched. Owns: those events. Must not know: what a command is for. */
 #ifndef CEK_CORE_DEVICE_WATCH_H
 #define CEK_CORE_DEVICE_WATCH_H
 

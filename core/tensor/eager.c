@@ -1,8 +1,8 @@
 /* eager.c - a small cache of operation objects per device, and the workspace that they share.
  *
- * Owns: both, hung on the device, in the turn of its default stream. Creating an operation may choose, tune and compile, so an
- * object is kept under the bytes of its descriptor; the least recently used half goes when the cache is full. All run
- * in the order of one stream, so one workspace serves them all. */
+ * Owns: both, hung on the device, in the turn of its default stream. Creating an operation may choose, tune and
+ * compile, so an object is kept under the bytes of its descriptor; the least recently used half goes when the cache is
+ * full. All run in the order of one stream, so one workspace serves them all. */
 #include "core/tensor/eager.h"
 
 #include <stddef.h>

@@ -60,8 +60,8 @@ int main(int argc, char **argv)
         goto out;
     }
 
-    /* A view shows another tensor's memory: what is written to the last column is in the whole. Then 0 where a number is not
-     * above 60, and where each row has its largest. */
+    /* A view shows another tensor's memory: what is written to the last column is in the whole. Then 0 where a number
+     * is not above 60, and where each row has its largest. */
     TRY(cek_tensor_reshape(edges, 2, (int64_t[]){ 2, 2 }, &grid));
     TRY(cek_tensor_select(grid, 1, -1, &column)); /* grid[:, -1] */
     TRY(cek_tensor_assign(column, bias));

@@ -1,5 +1,5 @@
-/* 04_train_on_all - a small network learns the exclusive or on every device of the machine at once: nn.DataParallel, but
- * that the devices may differ. Each gets a share of every batch, the gradients are added up, and all have the same
+/* 04_train_on_all - a small network learns the exclusive or on every device of the machine at once: nn.DataParallel,
+ * but that the devices may differ. Each gets a share of every batch, the gradients are added up, and all have the same
  * weights afterwards, to the byte.
  *
  *     04_train_on_all [DEVICES]     default: "all"; or "gpu", "cpu:0,cpu:1", "cuda:0,2-3"

@@ -1,5 +1,5 @@
-/* 06_boston - regression on a table, with a loader and a curve: PyTorch's DataLoader and the loop around it. The batches
- * are split over the devices: 128 samples on two are 64 and 64, the last 20 of an epoch 10 and 10.
+/* 06_boston - regression on a table, with a loader and a curve: PyTorch's DataLoader and the loop around it. The
+ * batches are split over the devices: 128 samples on two are 64 and 64, the last 20 of an epoch 10 and 10.
  *
  *     06_boston [-d DEVICES] [-e EPOCHS] FILE.csv TARGET
  *

@@ -2,10 +2,10 @@
  *
  *     08_own_layer [DEVICES]
  *
- * The layer is squeeze and excitation (Hu et al. 2018): each channel is multiplied by what two small linear layers make of the means of
- * all of them. The loss is focal (Lin et al. 2017), -(1 - p)^2 ln p of the right class's probability p: what is right already counts
- * little. Neither has a gradient here: it follows from the parts. The program holds it against differences in double, on the
- * reference, then trains over DEVICES ("cpu"). */
+ * The layer is squeeze and excitation (Hu et al. 2018): each channel is multiplied by what two small linear layers make
+ * of the means of all of them. The loss is focal (Lin et al. 2017), -(1 - p)^2 ln p of the right class's probability p:
+ * what is right already counts little. Neither has a gradient here: it follows from the parts. The program holds it
+ * against differences in double, on the reference, then trains over DEVICES ("cpu"). */
 #include <cekernels/parts.h>
 #include <math.h>
 #include <stdio.h>

@@ -74,9 +74,9 @@ CEK_API const char *cek_error_text(void);
  * messages, and what is told of plugins and devices have been through it. */
 CEK_API void cek_text_printable(char *text);
 
-/* cek_text_nearest - which of `words` (ended by NULL) somebody meant who wrote `text`: the one from which the fewest letters
- * were left out, put in, changed or swapped, at most two; or which begins with it, where it has three letters or more.
- * NULL where none is near. Error texts of the libraries name such a word by themselves. Threads: any. */
+/* cek_text_nearest - which of `words` (ended by NULL) somebody meant who wrote `text`: the one from which the fewest
+ * letters were left out, put in, changed or swapped, at most two; or which begins with it, where it has three letters
+ * or more. NULL where none is near. Error texts of the libraries name such a word by themselves. Threads: any. */
 CEK_API const char *cek_text_nearest(const char *text, const char *const *words);
 
 /* The constant's name in lower case without CEK_, "out_of_memory"; "unknown" for other values. */
@@ -104,8 +104,9 @@ typedef struct cek_engine_options {
     /* How long a device may be busy without one of its commands finishing before it counts as lost: every wait for a
      * device ends by then. Later calls on it fail with CEK_DEVICE_LOST, and what it may still use is never freed or
      * used again. A call of a program's own thread that the plugin does not return from cannot be ended, but other
-     * threads go on; trainers and predictors (nn.h) call devices on threads that they can do without. 0: the variable CEKERNELS_TIMEOUT in seconds, else 600 s: longer than any one operation, copy or
-     * command buffer takes, so that a slow device is not called lost. */
+     * threads go on; trainers and predictors (nn.h) call devices on threads that they can do without. 0: the variable
+     * CEKERNELS_TIMEOUT in seconds, else 600 s: longer than any one operation, copy or command buffer takes, so that a
+     * slow device is not called lost. */
     uint64_t timeout_ns;
     /* The same of calls that make or compile something: opening a device, creating operations and command buffers,
      * starting a plugin. 0: the variable CEKERNELS_MAKING_TIMEOUT in seconds, else ten times the other. */
@@ -129,8 +130,8 @@ typedef struct cek_engine_options {
  * Errors: CEK_OUT_OF_MEMORY, CEK_INVALID (a malformed variable). */
 CEK_API CEK_CHECKED cek_status cek_engine_create(const cek_engine_options *options, cek_engine **out);
 
-/* cek_plugin_file_check - whether a file can be given to dlopen() without harm, as every file is that an engine opens: a
- * regular file and a whole shared object for this machine. For programs that open a plugin by themselves. Errors:
+/* cek_plugin_file_check - whether a file can be given to dlopen() without harm, as every file is that an engine opens:
+ * a regular file and a whole shared object for this machine. For programs that open a plugin by themselves. Errors:
  * CEK_NOT_FOUND, CEK_BAD_PLUGIN (cut off, of another machine, no shared object). */
 CEK_API CEK_CHECKED cek_status cek_plugin_file_check(const char *path);
 
@@ -210,8 +211,8 @@ CEK_API bool cek_inside_plugin(const char **who, const char **call);
 
 CEK_API const char *cek_device_name(const cek_device *device); /* "cuda:1" */
 CEK_API cek_engine *cek_device_engine(const cek_device *device);
-/* cek_device_require - whether the device's plugin is of this profile or a higher one (CEK_PROFILE_...), as trainers and
- * predictors ask of theirs. Errors: CEK_NO_DEVICE, with the device, what it has and what is needed. */
+/* cek_device_require - whether the device's plugin is of this profile or a higher one (CEK_PROFILE_...), as trainers
+ * and predictors ask of theirs. Errors: CEK_NO_DEVICE, with the device, what it has and what is needed. */
 CEK_API CEK_CHECKED cek_status cek_device_require(const cek_device *device, uint32_t profile);
 /* As the plugin describes it; free_bytes is current. out->size must be set. */
 CEK_API CEK_CHECKED cek_status cek_device_describe(cek_device *device, cek_device_info *out);
@@ -219,9 +220,9 @@ CEK_API CEK_CHECKED cek_status cek_device_describe(cek_device *device, cek_devic
  * thread may be using a stream of the device meanwhile. */
 CEK_API CEK_CHECKED cek_status cek_device_sync(cek_device *device);
 
-/* The plugin's table and device handle, for programs that call what has no function here. Opens the device. Both live as long as the engine. Every slot may be called: those
- * that the plugin lacks answer CEK_UNSUPPORTED. The text of a failed call of the table, where the
- * plugin gave one, is in cek_error_text(). */
+/* The plugin's table and device handle, for programs that call what has no function here. Opens the device. Both live
+ * as long as the engine. Every slot may be called: those that the plugin lacks answer CEK_UNSUPPORTED. The text of a
+ * failed call of the table, where the plugin gave one, is in cek_error_text(). */
 CEK_API CEK_CHECKED cek_status cek_device_raw(cek_device *device, const cek_plugin **plugin, cek_dev **dev);
 
 /* cek_device_read_times - what the device has done up to now, on its own clock. The caller sets out->size. Errors:
@@ -277,8 +278,8 @@ CEK_API void cek_memory_free(cek_memory *memory);
 CEK_API cek_ref cek_memory_ref(const cek_memory *memory);
 CEK_API uint64_t cek_memory_bytes(const cek_memory *memory); /* as it was asked for */
 CEK_API cek_device *cek_memory_device(const cek_memory *memory);
-/* The memory's address in the host, or NULL where it has none. A range of it may be read and written while no queued work
- * uses that range. Opened devices' memory only; threads: any. */
+/* The memory's address in the host, or NULL where it has none. A range of it may be read and written while no queued
+ * work uses that range. Opened devices' memory only; threads: any. */
 CEK_API void *cek_memory_host(const cek_memory *memory);
 
 /* Host memory from which `device` copies fastest (page-locked where the backend offers that, else
@@ -359,20 +360,23 @@ CEK_API CEK_CHECKED cek_status cek_stream_wait(cek_stream *stream, cek_marker *m
 
 /* ---- Traces ---------------------------------------------------------------------------------- */
 
-/* cek_trace_start - from now on what streams of the engine's devices execute, and what the library's threads do beside them,
- * is recorded. Operations then run one by one, under the names of their layers, where they would run as command buffers, and
- * each is timed by two events of its device: a run takes longer than without. The default stream of a device that is not
- * inline is not recorded. At most 1,048,576 commands and spans; the file says how many more there were.
- * Threads: any; before the streams that are to be seen have work. Errors: CEK_INVALID if the engine is being traced already,
- * CEK_OUT_OF_MEMORY. */
+/* cek_trace_start - from now on what streams of the engine's devices execute, and what the library's threads do beside
+ * them, is recorded. Operations then run one by one, under the names of their layers, where they would run as command
+ * buffers, and each is timed by two events of its device: a run takes longer than without. The default stream of a
+ * device that is not inline is not recorded. At most 1,048,576 commands and spans; the file says how many
+ * more there were.
+ * Threads: any; before the streams that are to be seen have work. Errors: CEK_INVALID if the engine is being traced
+ * already, CEK_OUT_OF_MEMORY. */
 CEK_API CEK_CHECKED cek_status cek_trace_start(cek_engine *engine);
 
-/* cek_trace_save - writes the record to a file in the Trace Event format (JSON; chrome://tracing and ui.perfetto.dev show it).
+/* cek_trace_save - writes the record to a file in the Trace Event format (JSON; chrome://tracing and
+ * ui.perfetto.dev show it).
  *
  * A line for each stream and for each thread; arrows join what was done with one range of parameters, from the first
- * contribution that was added to the last device that took the result. Work of a stream is in the record when a later command
- * of that stream was enqueued and found it finished, or the stream was freed: free trainers and predictors first. The file is
- * there completely or not at all. Errors: CEK_INVALID if nothing is traced, CEK_IO, CEK_OUT_OF_MEMORY. */
+ * contribution that was added to the last device that took the result. Work of a stream is in the record when a later
+ * command of that stream was enqueued and found it finished, or the stream was freed: free trainers and predictors
+ * first. The file is there completely or not at all. Errors: CEK_INVALID if nothing is
+ * traced, CEK_IO, CEK_OUT_OF_MEMORY. */
 CEK_API CEK_CHECKED cek_status cek_trace_save(cek_engine *engine, const char *path);
 
 /* The record that the device's commands go into; NULL while its engine is not traced. The engine's. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * layers.h - what networks are made of: layers and losses as PyTorch has them, with its names of parameters, so that state dicts
- * fit. A part of nn.h, which includes it.
+ * layers.h - what networks are made of: layers and losses as PyTorch has them, with its names of parameters, so that
+ * state dicts fit. A part of nn.h, which includes it.
  *
  *     cek_conv_layer conv = { .size = sizeof conv, .out_channels = 64, .kernel = { 3, 3 }, .same = true };
  *     cek_model_conv(model, 0, &conv, &x);                          // "0.weight", "0.bias"
@@ -13,9 +13,9 @@
  *     cek_loss_options loss = { .size = sizeof loss, .kind = CEK_LOSS_CROSS_ENTROPY, .smoothing = 0.1 };
  *     cek_model_loss(model, x, &loss, NULL);                        // what the model's trainers minimise
  *
- * Each adds a node that reads node `input`; *node is its number, -1 on failure (`node` may be NULL). Shapes below are PyTorch's,
- * with the samples N, of which nothing is known when a model is built. Options that are 0 are PyTorch's defaults. Errors:
- * CEK_INVALID names the layer and the shapes; nothing was added then.
+ * Each adds a node that reads node `input`; *node is its number, -1 on failure (`node` may be NULL). Shapes below are
+ * PyTorch's, with the samples N, of which nothing is known when a model is built. Options that are 0 are PyTorch's
+ * defaults. Errors: CEK_INVALID names the layer and the shapes; nothing was added then.
  */
 #ifndef CEKERNELS_LAYERS_H
 #define CEKERNELS_LAYERS_H
@@ -42,8 +42,8 @@ typedef struct cek_conv_layer {
     uint32_t pad_lo[CEK_SPATIAL_MAX], pad_hi[CEK_SPATIAL_MAX];
     uint32_t more[CEK_SPATIAL_MAX]; /* transposed: elements at the end of each axis, PyTorch's output_padding */
     uint32_t groups;                /* 0 = 1; as many as there are channels: depthwise */
-    bool
-        same; /* as much padding as it takes for size / stride elements, rounded up; an odd one is behind; pad_.. are 0 */
+    /* As much padding as it takes for size / stride elements, rounded up; an odd one is behind; pad_.. are 0. */
+    bool same;
     bool no_bias;
     uint8_t reserved[2];
 } cek_conv_layer;
@@ -83,7 +83,8 @@ typedef struct cek_pool_layer {
     uint32_t dilation[CEK_SPATIAL_MAX]; /* from one element of a window to the next; 0 = 1 */
 } cek_pool_layer;
 CEK_API CEK_CHECKED cek_status cek_model_pool(cek_model *model, int input, const cek_pool_layer *layer, int *node);
-/* Adaptive: to size[i] elements along axis i behind N,C, each of those from floor(i in / size) to before ceil((i + 1) in / size). */
+/* Adaptive: to size[i] elements along axis i behind N,C, each of those from floor(i in / size) to before ceil((i + 1)
+ * in / size). */
 CEK_API CEK_CHECKED cek_status cek_model_pool_to(cek_model *model, int input, uint32_t mode, const int64_t *size,
                                                  int *node);
 
@@ -122,8 +123,8 @@ typedef struct cek_activation_layer {
 } cek_activation_layer;
 CEK_API CEK_CHECKED cek_status cek_model_activation_with(cek_model *model, int input, const cek_activation_layer *layer,
                                                          int *node);
-/* x where it is positive, else x times a slope that is learnt, from 0.25 on: "weight" [slopes]. There is 1, or one for each channel
- * (axis 1). */
+/* x where it is positive, else x times a slope that is learnt, from 0.25 on: "weight" [slopes]. There is 1, or one for
+ * each channel (axis 1). */
 CEK_API CEK_CHECKED cek_status cek_model_prelu(cek_model *model, int input, uint32_t slopes, int *node);
 /* In training each element is 0 with probability p and x / (1 - p) else; otherwise x. */
 CEK_API CEK_CHECKED cek_status cek_model_dropout(cek_model *model, int input, double p, int *node);
@@ -144,8 +145,8 @@ typedef struct cek_batch_norm_layer {
     double epsilon;  /* 0 = 1e-5 */
     double momentum; /* 0 = 0.1: the weight of the newest statistics in the running ones */
 } cek_batch_norm_layer;
-/* Of [N,C,..]: each channel to mean 0 and variance 1 over its group of samples (cek_trainer_options.norm_group) and what is behind
- * C, then times its weight plus its bias; in evaluation by the running statistics, which are buffers. */
+/* Of [N,C,..]: each channel to mean 0 and variance 1 over its group of samples (cek_trainer_options.norm_group) and
+ * what is behind C, then times its weight plus its bias; in evaluation by the running statistics, which are buffers. */
 CEK_API CEK_CHECKED cek_status cek_model_batch_norm(cek_model *model, int input, const cek_batch_norm_layer *layer,
                                                     int *node);
 
@@ -159,9 +160,9 @@ typedef struct cek_norm_layer {
     double epsilon; /* 0 = 1e-5; of RMSNorm 2^-23 */
 } cek_norm_layer;
 /* Within each sample, in training and evaluation alike: to mean 0 and variance 1, times "weight" plus "bias".
- * layer_norm: over the last axes; weight and bias have their shape. rms_norm: there divided by the root of the mean square; it
- * has no bias. group_norm: [N,C,..], over the channels of a group and all behind C; instance_norm: over all behind C; weight and
- * bias [C]. */
+ * layer_norm: over the last axes; weight and bias have their shape. rms_norm: there divided by the root of the mean
+ * square; it has no bias. group_norm: [N,C,..], over the channels of a group and all behind C; instance_norm: over all
+ * behind C; weight and bias [C]. */
 CEK_API CEK_CHECKED cek_status cek_model_layer_norm(cek_model *model, int input, const cek_norm_layer *layer,
                                                     int *node);
 CEK_API CEK_CHECKED cek_status cek_model_rms_norm(cek_model *model, int input, const cek_norm_layer *layer, int *node);
@@ -172,8 +173,8 @@ CEK_API CEK_CHECKED cek_status cek_model_instance_norm(cek_model *model, int inp
 
 /* ---- sequences ------------------------------------------------------------------------------- */
 
-/* [N,..] to [N,..,width]: the rows of "weight" [count,width] that whole numbers name, i32 or rounded to it; what names no row gives
- * NaN. cek_model_init draws it from the normal distribution, as PyTorch does. */
+/* [N,..] to [N,..,width]: the rows of "weight" [count,width] that whole numbers name, i32 or rounded to it; what names
+ * no row gives NaN. cek_model_init draws it from the normal distribution, as PyTorch does. */
 CEK_API CEK_CHECKED cek_status cek_model_embedding(cek_model *model, int input, int64_t count, int64_t width,
                                                    int *node);
 
@@ -184,8 +185,8 @@ typedef struct cek_embedding_layer {
     int64_t count, width;
     int64_t padding; /* of 2^24 rows at most */
 } cek_embedding_layer;
-/* The same. The row of padding begins with zeros, and what it gives does not train it; weight decay does, and whoever else reads the
- * table, such as a tied output. */
+/* The same. The row of padding begins with zeros, and what it gives does not train it; weight decay does, and whoever
+ * else reads the table, such as a tied output. */
 CEK_API CEK_CHECKED cek_status cek_model_embedding_with(cek_model *model, int input, const cek_embedding_layer *layer,
                                                         int *node);
 
@@ -196,10 +197,10 @@ typedef struct cek_attention_layer {
     bool no_bias;
     uint8_t reserved[6];
 } cek_attention_layer;
-/* MultiheadAttention(batch_first=True): query [N,T,E], key [N,S,..], value [N,S,..] to [N,T,E]. `mask`: a node that is added to the
- * scores [N,heads,T,S], to which it is broadcast (-INFINITY: is not seen); -1: none. "in_proj_weight" [3E,E], where key and value are
- * of another width than E "q_proj_weight", "k_proj_weight" and "v_proj_weight" instead; "in_proj_bias" [3E], "out_proj.weight" [E,E],
- * "out_proj.bias" [E]. */
+/* MultiheadAttention(batch_first=True): query [N,T,E], key [N,S,..], value [N,S,..] to [N,T,E]. `mask`: a node that is
+ * added to the scores [N,heads,T,S], to which it is broadcast (-INFINITY: is not seen); -1: none. "in_proj_weight"
+ * [3E,E], where key and value are of another width than E "q_proj_weight", "k_proj_weight" and "v_proj_weight" instead;
+ * "in_proj_bias" [3E], "out_proj.weight" [E,E], "out_proj.bias" [E]. */
 CEK_API CEK_CHECKED cek_status cek_model_attention(cek_model *model, int query, int key, int value, int mask,
                                                    const cek_attention_layer *layer, int *node);
 
@@ -211,10 +212,10 @@ typedef struct cek_recurrent_layer {
     bool no_bias;
     uint8_t reserved[2];
 } cek_recurrent_layer;
-/* LSTM(batch_first=True), GRU(batch_first=True): [N,T,D] to [N,T,H], bidirectional [N,T,2H], from states of 0. For layer k "weight_ih_lk",
- * "weight_hh_lk", "bias_ih_lk", "bias_hh_lk", and those with "_reverse" behind. What is left behind the last step of each layer and
- * direction: cek_part_state. Each step becomes parts of its own, so that making a trainer or predictor takes longer with T: a second at some
- * thousand steps. */
+/* LSTM(batch_first=True), GRU(batch_first=True): [N,T,D] to [N,T,H], bidirectional [N,T,2H], from states of 0. For
+ * layer k "weight_ih_lk", "weight_hh_lk", "bias_ih_lk", "bias_hh_lk", and those with "_reverse" behind. What is left
+ * behind the last step of each layer and direction: cek_part_state. Each step becomes parts of its own, so that making
+ * a trainer or predictor takes longer with T: a second at some thousand steps. */
 CEK_API CEK_CHECKED cek_status cek_model_lstm(cek_model *model, int input, const cek_recurrent_layer *layer, int *node);
 CEK_API CEK_CHECKED cek_status cek_model_gru(cek_model *model, int input, const cek_recurrent_layer *layer, int *node);
 
@@ -245,16 +246,18 @@ typedef struct cek_loss_options {
     bool sums;   /* the values of a sample are summed, not averaged ("batchmean"); not CROSS_ENTROPY, NLL */
     bool weighs; /* `sample_weights` is there */
     uint8_t reserved[1];
-    int sample_weights; /* with `weighs`: a node of one value for each sample (an input, say), or of *node's shape, of any sign and type:
-                         * losses times these are summed, and divided by what they are without them; gradients go through them */
+    int sample_weights; /* with `weighs`: a node of one value for each sample (an input, say), or of *node's shape, of
+                         * any sign and type: losses times these are summed, and divided by what they are without
+                         * them; gradients go through them */
 } cek_loss_options;
-/* cek_model_loss - adds what batches have as targets, and a loss that compares node `input` with them: what trainers of the model
- * minimise (cek_trainer_options.loss = 0); the node is what a prediction gives, unless cek_model_set_output said otherwise.
- * CROSS_ENTROPY and NLL: input [N,..,classes], targets labels [N,..], of which none may lie outside of the classes but the ignored one
- * (nor that in a data set: it goes by batches). The classes come last: from images [N,classes,H,W] cek_part_permute brings them there.
- * The others: targets values of the input's shape, in the order of its axes, of images too: channels first. The loss is the mean over all
- * elements (SOFT_CROSS_ENTROPY: rows); with weights or an ignored label the sum by what the labels of the whole batch weigh, on however
- * many devices: batches in which they weigh nothing are refused (CEK_BAD_INPUT). *node: the loss of each sample or row.
+/* cek_model_loss - adds what batches have as targets, and a loss that compares node `input` with them: what trainers of
+ * the model minimise (cek_trainer_options.loss = 0); the node is what a prediction gives, unless cek_model_set_output
+ * said otherwise. CROSS_ENTROPY and NLL: input [N,..,classes], targets labels [N,..], of which none may lie outside of
+ * the classes but the ignored one (nor that in a data set: it goes by batches). The classes come last: from images
+ * [N,classes,H,W] cek_part_permute brings them there. The others: targets values of the input's shape, in the order of
+ * its axes, of images too: channels first. The loss is the mean over all elements (SOFT_CROSS_ENTROPY: rows); with
+ * weights or an ignored label the sum by what the labels of the whole batch weigh, on however many devices: batches in
+ * which they weigh nothing are refused (CEK_BAD_INPUT). *node: the loss of each sample or row.
  * Errors: CEK_INVALID (shapes, options, a model that has a loss or targets already). */
 CEK_API CEK_CHECKED cek_status cek_model_loss(cek_model *model, int input, const cek_loss_options *options, int *node);
 

@@ -42,34 +42,35 @@ extern "C" {
  * node added is the output. */
 typedef struct cek_model cek_model;
 
-/* `shape`: of one sample of data, without the batch: {features}, {C,H,W}, or any other of up to 5 axes ({T,D}: a sequence). Rank 0
- * (shape NULL): a model without an input yet, whose input is added with its type (cek_part_input in parts.h: words of a
- * text as whole numbers). */
+/* `shape`: of one sample of data, without the batch: {features}, {C,H,W}, or any other of up to 5 axes ({T,D}: a
+ * sequence). Rank 0 (shape NULL): a model without an input yet, whose input is added with its type (cek_part_input in
+ * parts.h: words of a text as whole numbers). */
 CEK_API CEK_CHECKED cek_status cek_model_create(int rank, const int64_t *shape, cek_model **out);
 CEK_API void cek_model_free(cek_model *model);
 
 /* cek_model_parse - a built-in name or a text of words separated by blanks:
  *   conv:OUT,K[,sS][,pP][,gG][,dD]   convt:... (transposed, also mMORE)   linear:OUT
- *   relu gelu gelutanh tanh sigmoid silu relu6 hardswish hardsigmoid leakyrelu[:SLOPE] elu[:ALPHA] softplus[:BETA] clip:LOW,HIGH
- *   prelu[:SLOPES]
+ *   relu gelu gelutanh tanh sigmoid silu relu6 hardswish hardsigmoid leakyrelu[:SLOPE] elu[:ALPHA] softplus[:BETA]
+ *   clip:LOW,HIGH prelu[:SLOPES]
  *   maxpool:K[,sS][,pP]   avgpool:K[,sS][,pP]   maxpoolto:SIZE   avgpoolto:SIZE (adaptive)   gap (global average)
  *   batchnorm   layernorm[:AXES]   rmsnorm[:AXES]   groupnorm:GROUPS   instancenorm   dropout:P   flatten
  *   embedding:ROWS,WIDTH   lstm:STATE[,lLAYERS][,dDIRECTIONS]   gru:... (the same)
- * Each is the layer of that name in layers.h, with the same K, S, .. for each axis; what is left out is as there. Convolutions and
- * pools have as many axes as the input has behind its channels.
+ * Each is the layer of that name in layers.h, with the same K, S, .. for each axis; what is left out is as there.
+ * Convolutions and pools have as many axes as the input has behind its channels.
  * `shape` as above; NULL for the built-in's own shape. A linear layer after images needs flatten.
- * The names: "mnist-cnn", "lenet5", "boston-mlp"; "resnet18", "resnet50", "mobilenetv2" with torchvision's layers, names of
- * parameters and initialisation, 3x224x224 and 1000 classes where nothing else is said ("resnet18:10" has ten); "gpt", a language
- * model on bytes, of four layers ("gpt:12" of twelve) over 128 bytes, with its loss.
+ * The names: "mnist-cnn", "lenet5", "boston-mlp"; "resnet18", "resnet50", "mobilenetv2" with torchvision's layers,
+ * names of parameters and initialisation, 3x224x224 and 1000 classes where nothing else is said ("resnet18:10" has
+ * ten); "gpt", a language model on bytes, of four layers ("gpt:12" of twelve) over 128 bytes, with its loss.
  * Errors: CEK_BAD_INPUT names the word, its position and the shapes. */
 CEK_API CEK_CHECKED cek_status cek_model_parse(const char *text, int rank, const int64_t *shape, cek_model **out);
 
 /* Layers are added by the functions of layers.h: cek_model_conv, cek_model_linear, cek_model_layer_norm, ... */
 
-/* What is added is called by its position ("0", "1"), and its parameters after it ("0.weight"). cek_model_name gives the next
- * node another name; between enter and leave all names begin with that one and a dot, and positions count anew, as in nested
- * modules of PyTorch: a name "bn1" within "layer1" within that within "0" is "layer1.0.bn1". Letters, digits, . _ and -; two
- * parameters of one name are refused (CEK_INVALID) when the second is added. Up to 15 can be entered, one within the other. */
+/* What is added is called by its position ("0", "1"), and its parameters after it ("0.weight"). cek_model_name gives
+ * the next node another name; between enter and leave all names begin with that one and a dot, and positions count
+ * anew, as in nested modules of PyTorch: a name "bn1" within "layer1" within that within "0" is "layer1.0.bn1".
+ * Letters, digits, . _ and -; two parameters of one name are refused (CEK_INVALID) when the second is added. Up to 15
+ * can be entered, one within the other. */
 enum { CEK_NAME_MAX = 100 };
 CEK_API CEK_CHECKED cek_status cek_model_name(cek_model *model, const char *name);
 CEK_API CEK_CHECKED cek_status cek_model_enter(cek_model *model, const char *name);
@@ -112,7 +113,8 @@ CEK_API size_t cek_model_parameter_count(const cek_model *model);
 CEK_API CEK_CHECKED cek_status cek_model_find_parameter(const cek_model *model, const char *name, size_t *index);
 CEK_API cek_status cek_model_parameter(const cek_model *model, size_t index, cek_parameter *out);
 
-/* Buffers: what training keeps beside the parameters, without a gradient: "1.running_mean". As parameters are, for the rest. */
+/* Buffers: what training keeps beside the parameters, without a gradient: "1.running_mean". As parameters are,
+ * for the rest. */
 CEK_API size_t cek_model_buffer_count(const cek_model *model);
 CEK_API cek_status cek_model_buffer(const cek_model *model, size_t index, cek_parameter *out);
 
@@ -121,8 +123,8 @@ CEK_API cek_status cek_model_buffer(const cek_model *model, size_t index, cek_pa
  * are zero. */
 CEK_API void cek_model_init(cek_model *model, uint64_t seed);
 
-/* Other ways to fill parameters, as the functions of torch.nn.init that are named; numbers of their own, which depend on the seed and
- * on the parameter's place in the model. */
+/* Other ways to fill parameters, as the functions of torch.nn.init that are named; numbers of their own, which depend
+ * on the seed and on the parameter's place in the model. */
 enum {
     CEK_INIT_CONSTANT = 1,         /* mean */
     CEK_INIT_UNIFORM = 2,          /* low to high */
@@ -143,23 +145,23 @@ typedef struct cek_init {
     bool fan_out; /* KAIMING: deviations by the outputs that a value goes into, not by what an output sums up */
     uint8_t reserved[7];
 } cek_init;
-/* cek_model_init_parameters - fills all parameters whose name matches a pattern of glob(7) ("*.weight"). Errors: CEK_NOT_FOUND (none
- * does), CEK_INVALID (numbers that make no sense; KAIMING, XAVIER or ORTHOGONAL of a parameter of rank 1, named): nothing was
- * changed; CEK_OUT_OF_MEMORY (ORTHOGONAL): those before were filled. */
+/* cek_model_init_parameters - fills all parameters whose name matches a pattern of glob(7) ("*.weight"). Errors:
+ * CEK_NOT_FOUND (none does), CEK_INVALID (numbers that make no sense; KAIMING, XAVIER or ORTHOGONAL of a parameter of
+ * rank 1, named): nothing was changed; CEK_OUT_OF_MEMORY (ORTHOGONAL): those before were filled. */
 CEK_API CEK_CHECKED cek_status cek_model_init_parameters(cek_model *model, const char *names, const cek_init *init);
-/* cek_model_set_init - how cek_model_init fills these parameters from now on, in place of PyTorch's default, with its own seed for
- * that of `init`. For who builds a network that is initialised otherwise. Errors: as above, before anything was changed; CEK_INVALID
- * of ORTHOGONAL, which needs memory. */
+/* cek_model_set_init - how cek_model_init fills these parameters from now on, in place of PyTorch's default, with its
+ * own seed for that of `init`. For who builds a network that is initialised otherwise. Errors: as above, before
+ * anything was changed; CEK_INVALID of ORTHOGONAL, which needs memory. */
 CEK_API CEK_CHECKED cek_status cek_model_set_init(cek_model *model, const char *names, const cek_init *init);
 
-/* Saving: safetensors, atomically written; a state dict that PyTorch loads. Loading takes that, and the state dicts that
- * torch.save writes (.pt, .pth; since PyTorch 1.6): the file's dict, or the one dict within it that holds tensors, which is
- * logged. Nothing of such a file is executed, and what no state dict needs is CEK_BAD_INPUT, named. Values are f32, f64, f16
- * or bf16; names (a leading "module." on all of them is accepted) and shapes are exactly the model's. Integers called
- * "....num_batches_tracked", which PyTorch's batch norm counts with, are passed over where the model has no such name. So is what
- * has no name in the model but the shape and the values, to the bit, of a parameter that several nodes read (cek_part_shared):
- * PyTorch has such a one under the names of all of them ("wte.weight" and "lm_head.weight").
- * Nothing changes unless all of it is right. */
+/* Saving: safetensors, atomically written; a state dict that PyTorch loads. Loading takes that, and the state dicts
+ * that torch.save writes (.pt, .pth; since PyTorch 1.6): the file's dict, or the one dict within it that holds tensors,
+ * which is logged. Nothing of such a file is executed, and what no state dict needs is CEK_BAD_INPUT, named. Values are
+ * f32, f64, f16 or bf16; names (a leading "module." on all of them is accepted) and shapes are exactly the model's.
+ * Integers called "....num_batches_tracked", which PyTorch's batch norm counts with, are passed over where the model
+ * has no such name. So is what has no name in the model but the shape and the values, to the bit, of a parameter that
+ * several nodes read (cek_part_shared): PyTorch has such a one under the names of all of them ("wte.weight" and
+ * "lm_head.weight"). Nothing changes unless all of it is right. */
 CEK_API CEK_CHECKED cek_status cek_model_save(const cek_model *model, const char *path);
 CEK_API CEK_CHECKED cek_status cek_model_load(cek_model *model, const char *path);
 
@@ -169,56 +171,58 @@ typedef struct cek_onnx_options {
     const char *output; /* the output that the model gives; NULL: the file's first */
     const char *sizes;  /* of axes that the file has by name, but for the batch: "tokens=128,height=224" */
 } cek_onnx_options;
-/* cek_model_read_onnx - the model of an ONNX file (opset 13 and above; weights in it or beside it), to predict with and to train on.
- * Weights become parameters under their names in the file (what is not finite, and running statistics, buffers), also where it
- * computes something of weights alone; small shapes and constants are computed now. One number is a constant. Where the file says
- * what the module trained (PyTorch's default exporter does), that counts: buffers are none of the parameters, and one number may be
- * one. What a file has once is one parameter for all who read it: exporters write equal weights once, those of an untrained network
- * too (PyTorch's with optimize=False does not). `options` may be NULL.
- * The batch is the axis of the input that has a name and no size in options->sizes, else the first one, and whatever number
- * it has there: where reshapes have that number among their sizes they are explained by it. A file with numbers alone that cannot
- * be explained so (it mixes samples) is a model whose one sample is the whole batch, which is logged (CEK_LOG_WARN): it predicts,
- * on one device at a time, and is not trained.
- * Inputs are those that the output depends on, in the file's order and under its names (cek_model_input), each a row for each sample.
- * Integers become i32: one that is too large is refused. Types: float, and weights in double, float16 and bfloat16.
- * Errors: CEK_BAD_INPUT (no such file as the ONNX library would take), CEK_UNSUPPORTED (an operator that there is not, or not so:
- * file, node and operator in the text), CEK_IO, CEK_OUT_OF_MEMORY. */
+/* cek_model_read_onnx - the model of an ONNX file (opset 13 and above; weights in it or beside it), to predict with and
+ * to train on. Weights become parameters under their names in the file (what is not finite, and running statistics,
+ * buffers), also where it computes something of weights alone; small shapes and constants are computed now. One number
+ * is a constant. Where the file says what the module trained (PyTorch's default exporter does), that counts: buffers
+ * are none of the parameters, and one number may be one. What a file has once is one parameter for all who read it:
+ * exporters write equal weights once, those of an untrained network too (PyTorch's with optimize=False does not).
+ * `options` may be NULL. The batch is the axis of the input that has a name and no size in options->sizes, else the
+ * first one, and whatever number it has there: where reshapes have that number among their sizes they are explained by
+ * it. A file with numbers alone that cannot be explained so (it mixes samples) is a model whose one sample is the whole
+ * batch, which is logged (CEK_LOG_WARN): it predicts, on one device at a time, and is not trained.
+ * Inputs are those that the output depends on, in the file's order and under its names (cek_model_input), each a row
+ * for each sample. Integers become i32: one that is too large is refused. Types: float, and weights in double,
+ * float16 and bfloat16.
+ * Errors: CEK_BAD_INPUT (no such file as the ONNX library would take), CEK_UNSUPPORTED (an operator that there is not,
+ * or not so: file, node and operator in the text), CEK_IO, CEK_OUT_OF_MEMORY. */
 CEK_API CEK_CHECKED cek_status cek_model_read_onnx(const char *path, const cek_onnx_options *options, cek_model **out);
 typedef struct cek_onnx_write_options {
     uint32_t size;
     uint32_t reserved;
     const char *batch; /* what the file calls the number of samples; NULL: "batch" */
 } cek_onnx_write_options;
-/* cek_model_write_onnx - the model as an ONNX file of opset 18, which runs at any batch and computes what a prediction of the model's
- * output does: parameters and buffers under their names, inputs (float or int32, images N,C,H,W) under theirs, what
- * cek_model_set_input_scale says as nodes, the output as "output"; a name that is taken already gets a line _ behind it.
- * Atomically; `options` may be NULL. What it writes, cek_model_read_onnx reads. An index outside of a table, which gives NaN here,
- * is an error there, or counts from the end.
- * Errors: CEK_UNSUPPORTED: what an ONNX file has nothing for (layer and part in the text), a model whose one sample is a whole batch,
- * more than 2 GiB; CEK_INVALID: a model without inputs or layers; CEK_IO, CEK_OUT_OF_MEMORY. */
+/* cek_model_write_onnx - the model as an ONNX file of opset 18, which runs at any batch and computes what a prediction
+ * of the model's output does: parameters and buffers under their names, inputs (float or int32, images N,C,H,W) under
+ * theirs, what cek_model_set_input_scale says as nodes, the output as "output"; a name that is taken already gets a
+ * line _ behind it. Atomically; `options` may be NULL. What it writes, cek_model_read_onnx reads. An index outside of a
+ * table, which gives NaN here, is an error there, or counts from the end.
+ * Errors: CEK_UNSUPPORTED: what an ONNX file has nothing for (layer and part in the text), a model whose one sample is
+ * a whole batch, more than 2 GiB; CEK_INVALID: a model without inputs or layers; CEK_IO, CEK_OUT_OF_MEMORY. */
 CEK_API CEK_CHECKED cek_status cek_model_write_onnx(const cek_model *model, const char *path,
                                                     const cek_onnx_write_options *options);
 /* Whether all parameters are numbers: CEK_NOT_FINITE, with the parameter and the place in the text, where one is NaN or
  * infinite, as the last update of a training whose losses were finite may leave it. */
 CEK_API CEK_CHECKED cek_status cek_model_check_finite(const cek_model *model);
-/* cek_model_fits - whether a device can hold the model's parameters in `type` (CEK_F32, CEK_F64; 0: CEK_F32): CEK_OK, or
- * CEK_NO_DEVICE where what is laid out as one memory (small parameters lie together, large weights of linear layers in pieces)
- * is larger than the device gives at once: the text has its largest parameter, the bytes, the device and its limit. Other
- * errors: CEK_INVALID (NULL), CEK_UNSUPPORTED (another type), CEK_OUT_OF_MEMORY (the host's). A trainer or predictor with such a device in its list is refused with CEK_OUT_OF_MEMORY and the same
- * text; who takes whatever devices join leaves it out. Says nothing of what is free. */
+/* cek_model_fits - whether a device can hold the model's parameters in `type` (CEK_F32, CEK_F64; 0: CEK_F32): CEK_OK,
+ * or CEK_NO_DEVICE where what is laid out as one memory (small parameters lie together, large weights of linear layers
+ * in pieces) is larger than the device gives at once: the text has its largest parameter, the bytes, the device and its
+ * limit. Other errors: CEK_INVALID (NULL), CEK_UNSUPPORTED (another type), CEK_OUT_OF_MEMORY (the host's). A trainer or
+ * predictor with such a device in its list is refused with CEK_OUT_OF_MEMORY and the same text; who takes whatever
+ * devices join leaves it out. Says nothing of what is free. */
 CEK_API CEK_CHECKED cek_status cek_model_fits(const cek_model *model, cek_device *device, cek_dtype type);
 /* SHA-256 over the tensors in the order of their names, f32 little-endian, as 64 hex digits and
  * NUL. */
 CEK_API void cek_model_sha256(const cek_model *model, char hex[65]);
 
-/* A table of layers with shapes and parameter counts, and the memory that training with this batch takes on `device` (NULL: the
- * table alone), with the operations of forward and backward and the time that it took to plan them, which is longer the first time
- * on devices that compile. *text is the caller's (free). */
+/* A table of layers with shapes and parameter counts, and the memory that training with this batch takes on `device`
+ * (NULL: the table alone), with the operations of forward and backward and the time that it took to plan them, which is
+ * longer the first time on devices that compile. *text is the caller's (free). */
 CEK_API CEK_CHECKED cek_status cek_model_summary(const cek_model *model, cek_device *device, int64_t batch,
                                                  char **text);
 
-/* Adam, each parameter's step as long as the parameter times the rate (You et al. 2020), whoever owns its parts. Weight decay is a
- * part of the step. Not with max_norm. Not an algorithm of plugin.h: made of Adam and SGD. */
+/* Adam, each parameter's step as long as the parameter times the rate (You et al. 2020), whoever owns its parts. Weight
+ * decay is a part of the step. Not with max_norm. Not an algorithm of plugin.h: made of Adam and SGD. */
 enum { CEK_OPTIMIZER_LAMB = 100 };
 typedef struct cek_optimizer {
     uint32_t size;
@@ -236,8 +240,9 @@ typedef struct cek_optimizer {
     double initial_sum;  /* Adagrad: what its sums of squares begin with */
 } cek_optimizer;
 
-/* How learning rates change while training goes on: each as the scheduler of torch.optim.lr_scheduler that is named, by a formula of
- * the number of steps before (or, BY_EPOCH, of epochs that have ended), from the rate that a parameter has otherwise. */
+/* How learning rates change while training goes on: each as the scheduler of torch.optim.lr_scheduler that is named, by
+ * a formula of the number of steps before (or, BY_EPOCH, of epochs that have ended), from the rate that a
+ * parameter has otherwise. */
 enum {
     CEK_SCHEDULE_NONE = 0,
     CEK_SCHEDULE_STEP = 1,       /* StepLR: x gamma every `period` */
@@ -260,8 +265,9 @@ typedef struct cek_schedule {
     uint32_t kind;
     uint32_t flags;
     uint32_t milestone_count;
-    /* In front of any: as many steps during which the rate is multiplied by what rises from `warmup_start` (0 = 1/3) to 1 along a
-     * line (LinearLR). What counts in steps begins behind it (SequentialLR), what counts in epochs goes on meanwhile. */
+    /* In front of any: as many steps during which the rate is multiplied by what rises from `warmup_start` (0 = 1/3) to
+     * 1 along a line (LinearLR). What counts in steps begins behind it (SequentialLR), what counts in epochs
+     * goes on meanwhile. */
     int64_t warmup;
     double warmup_start;
     int64_t period;            /* STEP, COSINE, ONE_CYCLE */
@@ -309,8 +315,8 @@ CEK_API int cek_dataset_shape(const cek_dataset *dataset, int64_t shape[CEK_RANK
 /* values or labels per sample */
 CEK_API int64_t cek_dataset_target_columns(const cek_dataset *dataset);
 
-/* IDX files, plain or .gz, as MNIST and its relatives are distributed. Plain images of more than 256 MiB stay in their file, and are
- * read when a batch wants them. */
+/* IDX files, plain or .gz, as MNIST and its relatives are distributed. Plain images of more than 256 MiB stay in their
+ * file, and are read when a batch wants them. */
 CEK_API CEK_CHECKED cek_status cek_dataset_idx(const char *images, const char *labels, int64_t classes,
                                                cek_dataset **out);
 /* train-images-idx3-ubyte[.gz] etc. or t10k-... in a directory; 10 classes. */
@@ -320,8 +326,9 @@ CEK_API CEK_CHECKED cek_status cek_dataset_mnist(const char *directory, bool tra
 CEK_API CEK_CHECKED cek_status cek_dataset_digits(uint64_t seed, bool train, cek_dataset **out);
 /* The same digits in colour on coloured pages, 3 x 32 x 32, u8: 10,000 and 2,000. */
 CEK_API CEK_CHECKED cek_status cek_dataset_coloured_digits(uint64_t seed, bool train, cek_dataset **out);
-/* Any file as a text: samples are windows of `context` bytes (CEK_I32, 0 to 255) of its first nine tenths, or for testing of the last
- * one, one from each byte on; targets the byte behind each of theirs, 256 classes. CEK_BAD_INPUT: it is too short. */
+/* Any file as a text: samples are windows of `context` bytes (CEK_I32, 0 to 255) of its first nine tenths, or for
+ * testing of the last one, one from each byte on; targets the byte behind each of theirs, 256 classes. CEK_BAD_INPUT:
+ * it is too short. */
 CEK_API CEK_CHECKED cek_status cek_dataset_text(const char *path, int64_t context, bool train, cek_dataset **out);
 /* A table of numbers with a header line. `target`: the name of a column, or its number from 0; the
  * others are features. */
@@ -387,8 +394,8 @@ typedef struct cek_batch {
     const int64_t *rows;     /* row numbers in the dataset; NULL: 0 to count - 1 */
     uint32_t target_columns; /* of a sample; 0: one label */
     cek_dtype target_type;   /* CEK_I32 or CEK_F32; 0: of 0 columns labels, of more values */
-    /* Of a model with several inputs, in place of `inputs`: the rows of each, in the order in which they were added; those of data
-     * in input_type (CEK_I32 where none is), whole numbers as int32_t. */
+    /* Of a model with several inputs, in place of `inputs`: the rows of each, in the order in which they were added;
+     * those of data in input_type (CEK_I32 where none is), whole numbers as int32_t. */
     const void *const *arrays;
     uint32_t array_count; /* at most CEK_INPUTS_MOST */
     uint32_t reserved;
@@ -416,11 +423,13 @@ typedef struct cek_npy {
     void *data;
 } cek_npy;
 /* cek_npy_read - *out (its size must be set) gets the file's array; out->data is the caller's (free).
- * The file: version 1 to 3, either order of axes (Fortran's is turned into C's), either order of bytes; float16 to float64, whole
- * numbers of 8 to 64 bits, bool. `type` is what its elements become: CEK_F32 (float64 is rounded), CEK_I32 or CEK_U8 (of whole numbers
- * alone); CEK_DTYPE_NONE: CEK_F32, CEK_I32 or, of uint8 and bool, CEK_U8, whichever is nearest.
- * Errors: CEK_BAD_INPUT: another format, a size that is not its header's, an element that the type does not hold; CEK_IO: a file
- * that cannot be read; CEK_INVALID: a size without room for `data`; CEK_OUT_OF_MEMORY. *out is unchanged then. */
+ * The file: version 1 to 3, either order of axes (Fortran's is turned into C's), either order of bytes; float16 to
+ * float64, whole numbers of 8 to 64 bits, bool. `type` is what its elements become: CEK_F32 (float64 is rounded),
+ * CEK_I32 or CEK_U8 (of whole numbers alone); CEK_DTYPE_NONE: CEK_F32, CEK_I32 or, of uint8 and bool, CEK_U8,
+ * whichever is nearest.
+ * Errors: CEK_BAD_INPUT: another format, a size that is not its header's, an element that the type does not hold;
+ * CEK_IO: a file that cannot be read; CEK_INVALID: a size without room for `data`; CEK_OUT_OF_MEMORY. *out
+ * is unchanged then. */
 CEK_API CEK_CHECKED cek_status cek_npy_read(const char *path, cek_dtype type, cek_npy *out);
 /* Atomically, as version 1. Errors: CEK_INVALID (count is not the shape's), CEK_IO, CEK_OUT_OF_MEMORY. */
 CEK_API CEK_CHECKED cek_status cek_npy_write(const char *path, const cek_npy *array);
@@ -463,23 +472,23 @@ CEK_API CEK_CHECKED cek_status cek_npz_save(const char *path, size_t count, cons
  * and updates, and every replica gets the same bytes. The gradient is that of the whole batch,
  * however it is split. One thread at a time.
  *
- * Devices that work beside the host are called on threads of the trainer, and so are a predictor's, and see copies of the caller's
- * memory alone. Where a call into one does not return, or its work does not end, within the engine's time-out, that device
- * is lost: whatever waits answers CEK_DEVICE_LOST with the device, the call and the time, within twice the time-out, and
- * freeing returns within another. The thread stays inside for ever, with all that it may still touch: that memory is not
- * given back before the process ends, which it can. Calls into inline devices are computations on the caller's thread or one
- * of the trainer's, and are waited for. */
+ * Devices that work beside the host are called on threads of the trainer, and so are a predictor's, and see copies of
+ * the caller's memory alone. Where a call into one does not return, or its work does not end, within the engine's
+ * time-out, that device is lost: whatever waits answers CEK_DEVICE_LOST with the device, the call and the time, within
+ * twice the time-out, and freeing returns within another. The thread stays inside for ever, with all that it may still
+ * touch: that memory is not given back before the process ends, which it can. Calls into inline devices are
+ * computations on the caller's thread or one of the trainer's, and are waited for. */
 typedef struct cek_trainer cek_trainer;
 
-/* How a batch is split over several devices. AUTO: by measurement. The first steps have equal and then deliberately unequal shares,
- * and where devices share a processor some have it for themselves; what they take, with links and memory that were measured when
- * the trainer was made, gives shares and the devices that take part. A device that does not help is left out: it owns no
- * parameters, gets none, and is asked now and then how fast it is, with samples of a batch. Shares follow changes of speed.
- * What is decided, and why, is logged (CEK_LOG_INFO), as a list that can be given. Sums of gradients depend on the split, so two
- * runs need not give equal bits; with EQUAL and GIVEN they do. */
+/* How a batch is split over several devices. AUTO: by measurement. The first steps have equal and then deliberately
+ * unequal shares, and where devices share a processor some have it for themselves; what they take, with links and
+ * memory that were measured when the trainer was made, gives shares and the devices that take part. A device that does
+ * not help is left out: it owns no parameters, gets none, and is asked now and then how fast it is, with samples of a
+ * batch. Shares follow changes of speed. What is decided, and why, is logged (CEK_LOG_INFO), as a list that can be
+ * given. Sums of gradients depend on the split, so two runs need not give equal bits; with EQUAL and GIVEN they do. */
 enum { CEK_SHARES_AUTO = 0, CEK_SHARES_EQUAL = 1, CEK_SHARES_GIVEN = 2 };
-/* Parameters with a rate or a weight decay of their own, or that stay as they are: those whose names match and that no group
- * before has. Groups count from 1; group 0 is what is in none. */
+/* Parameters with a rate or a weight decay of their own, or that stay as they are: those whose names match and that no
+ * group before has. Groups count from 1; group 0 is what is in none. */
 enum {
     CEK_GROUP_FROZEN = 1u << 0,      /* never updated, and not a part of the norm that gradients are clipped by */
     CEK_GROUP_WEIGHT_DECAY = 1u << 1 /* weight_decay counts, 0 as well; else it is the optimizer's */
@@ -542,20 +551,22 @@ typedef struct cek_trainer_options {
 } cek_trainer_options;
 enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16, CEK_GROUPS_MOST = 30 };
 
-/* In CEK_BF16 and CEK_F16 products and convolutions read and give 16 bits, and so do activations and their gradients; they add up
- * in f32. Parameters, their gradients, what the optimizer keeps, normalisation statistics, softmax and losses are f32, which is
- * also what is saved. Of a parameter that nothing but products and convolutions read, devices have a rounded copy and send each other
- * that; the owner of its part keeps all digits. In CEK_F16 the loss is multiplied by a factor, which is taken off before an update: a
- * step with a gradient that is not finite changes no parameter on any device and halves the factor (cek_trainer_skipped). LAMB and
- * max_value are refused there (CEK_UNSUPPORTED). A device that lacks an operation in 16 bits is refused with its name, the layer's and
- * the operation's, where there is no `fallback` that does it. */
+/* In CEK_BF16 and CEK_F16 products and convolutions read and give 16 bits, and so do activations and their gradients;
+ * they add up in f32. Parameters, their gradients, what the optimizer keeps, normalisation statistics, softmax and
+ * losses are f32, which is also what is saved. Of a parameter that nothing but products and convolutions read, devices
+ * have a rounded copy and send each other that; the owner of its part keeps all digits. In CEK_F16 the loss is
+ * multiplied by a factor, which is taken off before an update: a step with a gradient that is not finite changes no
+ * parameter on any device and halves the factor (cek_trainer_skipped). LAMB and max_value are refused there
+ * (CEK_UNSUPPORTED). A device that lacks an operation in 16 bits is refused with its name, the layer's and the
+ * operation's, where there is no `fallback` that does it. */
 
-/* What products and convolutions may make of numbers in f32, on every device and in the fallback: CEK_MATH_F32 (default) keeps all
- * their digits and may transform them, so that a convolution rounds more often, within what plugin.h says of such; STRICT only
- * multiplies and adds, in any order; TF32 and FAST may round them to 10 and 7 bits of fraction before they are multiplied, which
- * devices without such units do not. Everything else is computed in f32 whatever this says: statistics, softmax, losses, sums over
- * devices, updates. It is of this trainer, and a predictor has its own: weights, files and states know nothing of it, so what was
- * trained with one may be trained on, and used, with any other, to within what these round. Another value is CEK_INVALID. */
+/* What products and convolutions may make of numbers in f32, on every device and in the fallback: CEK_MATH_F32
+ * (default) keeps all their digits and may transform them, so that a convolution rounds more often, within what
+ * plugin.h says of such; STRICT only multiplies and adds, in any order; TF32 and FAST may round them to 10 and 7 bits
+ * of fraction before they are multiplied, which devices without such units do not. Everything else is computed in f32
+ * whatever this says: statistics, softmax, losses, sums over devices, updates. It is of this trainer, and a predictor
+ * has its own: weights, files and states know nothing of it, so what was trained with one may be trained on, and used,
+ * with any other, to within what these round. Another value is CEK_INVALID. */
 
 /* An operation of the model that a device has not (16 bits, a shape: whatever its profile does not require) is left to
  * `fallback`: its operands go there through page-locked memory of the host, its results come back, in the order of all
@@ -568,8 +579,8 @@ enum { CEK_DEPTH_DEFAULT = 2, CEK_DEPTH_MOST = 16, CEK_GROUPS_MOST = 30 };
  * the device that leaves it; where it does not return within the engine's time-out, `fallback` is the device that is
  * lost. */
 
-/* Copies the model's parameters to the devices (the model must outlive the trainer and not be added to meanwhile; its parameters
- * are not written before cek_trainer_pull). Plans and allocates everything: a step allocates no
+/* Copies the model's parameters to the devices (the model must outlive the trainer and not be added to meanwhile; its
+ * parameters are not written before cek_trainer_pull). Plans and allocates everything: a step allocates no
  * device memory; a smaller batch of a size not seen before may compile another plan, at most four
  * per device, beyond which rows are padded. With CEK_SHARES_AUTO and several devices, submit and step
  * may wait for what is under way, compile plans and allocate when shares change: optimizer states and
@@ -598,19 +609,20 @@ typedef struct cek_step_result {
     int64_t labels;    /* of which `correct` are: all but those that the loss ignores */
     double rate;       /* the learning rate of group 0 (cek_trainer_rate) */
 } cek_step_result;
-/* cek_trainer_submit - begins a step over a batch of at most options.batch samples and returns while it runs; the batch is
- * copied and may change at once. On an inline device that is alone, the step has run when this returns. Errors:
- * CEK_NOT_READY while options.depth steps are not collected, CEK_INVALID (batch of another form), CEK_BAD_INPUT (a label out
- * of range): nothing was done. CEK_DEVICE_LOST and others: as below. */
+/* cek_trainer_submit - begins a step over a batch of at most options.batch samples and returns while it runs; the batch
+ * is copied and may change at once. On an inline device that is alone, the step has run when this returns. Errors:
+ * CEK_NOT_READY while options.depth steps are not collected, CEK_INVALID (batch of another form), CEK_BAD_INPUT (a
+ * label out of range): nothing was done. CEK_DEVICE_LOST and others: as below. */
 CEK_API CEK_CHECKED cek_status cek_trainer_submit(cek_trainer *trainer, const cek_batch *batch);
-/* cek_trainer_collect - waits for the oldest step that is not collected. *result (may be NULL) is its. Errors: CEK_INVALID
- * (no step is submitted); CEK_NOT_FINITE: the parameters have been updated, by the steps submitted since as well; anything
- * else (CEK_DEVICE_LOST): the replicas may differ, every later call but free returns the same failure. */
+/* cek_trainer_collect - waits for the oldest step that is not collected. *result (may be NULL) is its. Errors:
+ * CEK_INVALID (no step is submitted); CEK_NOT_FINITE: the parameters have been updated, by the steps submitted since as
+ * well; anything else (CEK_DEVICE_LOST): the replicas may differ, every later call but free returns
+ * the same failure. */
 CEK_API CEK_CHECKED cek_status cek_trainer_collect(cek_trainer *trainer, cek_step_result *result);
 /* Steps that are submitted and not collected. */
 CEK_API size_t cek_trainer_uncollected(const cek_trainer *trainer);
-/* cek_trainer_step - submit and collect in one, without copying the batch for inline devices. CEK_INVALID while other steps are not
- * collected. */
+/* cek_trainer_step - submit and collect in one, without copying the batch for inline devices. CEK_INVALID while other
+ * steps are not collected. */
 CEK_API CEK_CHECKED cek_status cek_trainer_step(cek_trainer *trainer, const cek_batch *batch, cek_step_result *result);
 
 /* A step in two parts, with whatever the caller does between them (hooks are that):
@@ -618,12 +630,12 @@ CEK_API CEK_CHECKED cek_status cek_trainer_step(cek_trainer *trainer, const cek_
  *     cek_trainer_read_gradient(trainer, p, values, n);   // of any parameters (cek_model_find_parameter)
  *     cek_trainer_write_gradient(trainer, p, values, n);  // others in their place
  *     cek_trainer_update(trainer);                        // clipping, optimizer, average; or cek_trainer_discard
- * Exact: backward and update behind it are cek_trainer_step, bit for bit, on any devices whose shares are the same (CEK_SHARES_EQUAL
- * and _GIVEN), also with gradients that were read and written back. Between them parameters are those of the step before, and
- * evaluation, pull and read_replica see them; other steps, cek_trainer_fit and _use_average are refused (CEK_INVALID).
- * backward - as cek_trainer_step; CEK_NOT_FINITE: the loss is not finite, and its gradients wait all the same. update - begins the
- * update and returns; its failures come with a later call. discard - parameters, optimizer and average stay as they are; schedules
- * count the step. Both: CEK_INVALID where no gradients wait. */
+ * Exact: backward and update behind it are cek_trainer_step, bit for bit, on any devices whose shares are the same
+ * (CEK_SHARES_EQUAL and _GIVEN), also with gradients that were read and written back. Between them parameters are those
+ * of the step before, and evaluation, pull and read_replica see them; other steps, cek_trainer_fit and _use_average are
+ * refused (CEK_INVALID). backward - as cek_trainer_step; CEK_NOT_FINITE: the loss is not finite, and its gradients wait
+ * all the same. update - begins the update and returns; its failures come with a later call. discard - parameters,
+ * optimizer and average stay as they are; schedules count the step. Both: CEK_INVALID where no gradients wait. */
 CEK_API CEK_CHECKED cek_status cek_trainer_backward(cek_trainer *trainer, const cek_batch *batch,
                                                     cek_step_result *result);
 /* As cek_trainer_read_gradient gives them; rounded to the trainer's type. CEK_INVALID where no gradients wait. */
@@ -632,17 +644,17 @@ CEK_API CEK_CHECKED cek_status cek_trainer_write_gradient(cek_trainer *trainer, 
 CEK_API CEK_CHECKED cek_status cek_trainer_update(cek_trainer *trainer);
 CEK_API CEK_CHECKED cek_status cek_trainer_discard(cek_trainer *trainer);
 
-/* The learning rate of a group (0: of parameters in none) in the step that is submitted next, as the schedule has it; 0 of a group
- * that is not there. set_rate: the rate that the schedule starts from
- * (0 to below infinity), from the next submitted step on. end_epoch: moves schedules that count epochs on; of a plateau, `metric`
- * is the number that it watches. cek_trainer_fit calls it behind every epoch, with the test set's loss (accuracy, where larger
- * is better), without a test set with that of training. */
+/* The learning rate of a group (0: of parameters in none) in the step that is submitted next, as the schedule has it; 0
+ * of a group that is not there. set_rate: the rate that the schedule starts from
+ * (0 to below infinity), from the next submitted step on. end_epoch: moves schedules that count epochs on; of a
+ * plateau, `metric` is the number that it watches. cek_trainer_fit calls it behind every epoch, with the test set's
+ * loss (accuracy, where larger is better), without a test set with that of training. */
 CEK_API double cek_trainer_rate(const cek_trainer *trainer, uint32_t group);
 CEK_API CEK_CHECKED cek_status cek_trainer_set_rate(cek_trainer *trainer, uint32_t group, double rate);
 CEK_API CEK_CHECKED cek_status cek_trainer_end_epoch(cek_trainer *trainer, double metric);
-/* cek_trainer_use_average - from now on evaluate, pull and read_replica see the average of the parameters in their place, or (false)
- * the parameters again, to the bit. Waits for the steps that are submitted. CEK_INVALID: the trainer keeps none. Steps are
- * refused (CEK_INVALID) while the average is in use. */
+/* cek_trainer_use_average - from now on evaluate, pull and read_replica see the average of the parameters in their
+ * place, or (false) the parameters again, to the bit. Waits for the steps that are submitted. CEK_INVALID: the trainer
+ * keeps none. Steps are refused (CEK_INVALID) while the average is in use. */
 CEK_API CEK_CHECKED cek_status cek_trainer_use_average(cek_trainer *trainer, bool use);
 
 typedef struct cek_metrics {
@@ -697,24 +709,24 @@ CEK_API void cek_trainer_request_stop(cek_trainer *trainer);
 /* Copies the parameters from the devices into the model. This and what follows waits for the steps that are submitted,
  * which stay to be collected. */
 CEK_API CEK_CHECKED cek_status cek_trainer_pull(cek_trainer *trainer);
-/* Steps so far that changed no parameter because a gradient was not finite: of CEK_F16, whose loss scale such a step halves. Waits
- * for the steps that are submitted, which it counts too. */
+/* Steps so far that changed no parameter because a gradient was not finite: of CEK_F16, whose loss scale such a step
+ * halves. Waits for the steps that are submitted, which it counts too. */
 CEK_API CEK_CHECKED cek_status cek_trainer_skipped(cek_trainer *trainer, uint64_t *count);
-/* The devices, in the order in which they were given (NULL behind the last), and the samples that each had in the last step; 0 of
- * one that was left out. */
+/* The devices, in the order in which they were given (NULL behind the last), and the samples that each had in the last
+ * step; 0 of one that was left out. */
 CEK_API size_t cek_trainer_device_count(const cek_trainer *trainer);
 CEK_API cek_device *cek_trainer_device(const cek_trainer *trainer, size_t index);
 CEK_API int64_t cek_trainer_share(const cek_trainer *trainer, size_t index);
-/* The share, 0 to 1, of the time of the collected steps in which device `index` computed nothing, by the devices' clocks. NAN where
- * it is not measured: one device, equal or given shares, or no step yet. */
+/* The share, 0 to 1, of the time of the collected steps in which device `index` computed nothing, by the devices'
+ * clocks. NAN where it is not measured: one device, equal or given shares, or no step yet. */
 CEK_API double cek_trainer_idle(const cek_trainer *trainer, size_t index);
-/* Bytes that the trainer has of device `index`, counted as cek_memory_stats does, with what is left to the fallback there, and its
- * micro-batch. */
+/* Bytes that the trainer has of device `index`, counted as cek_memory_stats does, with what is left to the fallback
+ * there, and its micro-batch. */
 CEK_API uint64_t cek_trainer_planned_bytes(const cek_trainer *trainer, size_t index);
 CEK_API int64_t cek_trainer_micro_batch(const cek_trainer *trainer, size_t index);
 /* The raw bytes of parameter `parameter` on device `index` (the device's own layout and the
- * trainer's type; f32 of CEK_BF16 and CEK_F16, of parameters with a rounded copy that), to compare replicas; `bytes` = count x size
- * of the type. What the owners have is pulled. */
+ * trainer's type; f32 of CEK_BF16 and CEK_F16, of parameters with a rounded copy that), to compare replicas; `bytes` =
+ * count x size of the type. What the owners have is pulled. */
 CEK_API CEK_CHECKED cek_status cek_trainer_read_replica(cek_trainer *trainer, size_t index, size_t parameter, void *dst,
                                                         uint64_t bytes);
 /* The whole batch's gradient of the last step, summed over the devices and not clipped by
@@ -728,17 +740,18 @@ CEK_API CEK_CHECKED cek_status cek_trainer_save_gradients(cek_trainer *trainer, 
 
 /* ---- Event log ------------------------------------------------------------------------------- */
 
-/* A log that TensorBoard shows: a file "events.out.tfevents..." of its own in a folder, which is made, with those above it, where it is
- * missing. A run is a folder: `tensorboard --logdir` of the one above has a curve of each.
+/* A log that TensorBoard shows: a file "events.out.tfevents..." of its own in a folder, which is made, with those above
+ * it, where it is missing. A run is a folder: `tensorboard --logdir` of the one above has a curve of each.
  *     cek_event_log_create("runs/1", &log);
  *     cek_event_log_graph(log, model);
  *     cek_event_log_scalar(log, "step/loss", result->step, result->loss);        // again and again
  *     cek_event_log_free(log);
- * What a call tells is in the file when it returns, whole; where it fails, nothing of it is, and other calls may follow. So who reads
- * meanwhile sees whole records, and so does who reads what a process left that died: all but the one that it was writing.
- * Tags and texts are UTF-8, what stands before a tag's first / is the group that it is shown in. `step` is any number from 0 on;
- * of one tag they rise. Everything is copied. Threads: one at a time for each log. Errors: CEK_INVALID (NULL, an empty tag, what is no
- * UTF-8, a step below 0), CEK_IO (path and cause), CEK_OUT_OF_MEMORY. */
+ * What a call tells is in the file when it returns, whole; where it fails, nothing of it is, and other calls may
+ * follow. So who reads meanwhile sees whole records, and so does who reads what a process left that died: all but the
+ * one that it was writing. Tags and texts are UTF-8, what stands before a tag's first / is the group that it is shown
+ * in. `step` is any number from 0 on; of one tag they rise. Everything is copied. Threads: one at a time for each log.
+ * Errors: CEK_INVALID (NULL, an empty tag, what is no UTF-8, a step below 0), CEK_IO (path
+ * and cause), CEK_OUT_OF_MEMORY. */
 typedef struct cek_event_log cek_event_log;
 CEK_API CEK_CHECKED cek_status cek_event_log_create(const char *folder, cek_event_log **out);
 CEK_API void cek_event_log_free(cek_event_log *log);
@@ -753,11 +766,12 @@ typedef struct cek_event_scalar {
 CEK_API CEK_CHECKED cek_status cek_event_log_scalar(cek_event_log *log, const char *tag, int64_t step, double value);
 CEK_API CEK_CHECKED cek_status cek_event_log_scalars(cek_event_log *log, int64_t step, const cek_event_scalar *scalars,
                                                      size_t count);
-/* How `count` values are distributed: what is not finite is not counted. Between limits that are 10 % apart, as TensorFlow has them. */
+/* How `count` values are distributed: what is not finite is not counted. Between limits that are 10 % apart, as
+ * TensorFlow has them. */
 CEK_API CEK_CHECKED cek_status cek_event_log_histogram(cek_event_log *log, const char *tag, int64_t step,
                                                        const float *values, int64_t count);
-/* `pixels`: [height][width][channels], of 1 (grey), 2 (grey, opacity), 3 (RGB) or 4 channels (RGB, opacity), up to 256 MiB
- * (CEK_INVALID beyond); kept as PNG. */
+/* `pixels`: [height][width][channels], of 1 (grey), 2 (grey, opacity), 3 (RGB) or 4 channels (RGB, opacity), up to 256
+ * MiB (CEK_INVALID beyond); kept as PNG. */
 CEK_API CEK_CHECKED cek_status cek_event_log_image(cek_event_log *log, const char *tag, int64_t step,
                                                    const uint8_t *pixels, int64_t height, int64_t width,
                                                    int64_t channels);
@@ -766,9 +780,9 @@ CEK_API CEK_CHECKED cek_status cek_event_log_text(cek_event_log *log, const char
 /* The layers, under their names, and the shapes between them; once. */
 CEK_API CEK_CHECKED cek_status cek_event_log_graph(cek_event_log *log, const cek_model *model);
 
-/* What a run was asked for, so that runs can be compared in a table: hparams are each a name with a number, or (not NULL) a text;
- * `metrics` are the tags of the scalars that say how well it went, whose last values count. Once, at the beginning.
- * cek_event_log_outcome: at the end, whether the run did what it should. CEK_INVALID: two of one name. */
+/* What a run was asked for, so that runs can be compared in a table: hparams are each a name with a number, or (not
+ * NULL) a text; `metrics` are the tags of the scalars that say how well it went, whose last values count. Once, at the
+ * beginning. cek_event_log_outcome: at the end, whether the run did what it should. CEK_INVALID: two of one name. */
 typedef struct cek_hparam {
     const char *name, *text;
     double number; /* where `text` is NULL */
@@ -792,8 +806,8 @@ typedef struct cek_predictor_options {
     cek_dtype type; /* CEK_F32 (default), CEK_BF16 or CEK_F16, as in cek_trainer_options; outputs are f32 */
     uint32_t reserved_2;
     uint64_t memory_limit; /* bytes per device; 0: what is free */
-    /* Names of the nodes to be read (cek_model_name with what was entered before; what was never called, by its position), each of
-     * which has a row of numbers for each sample; NULL: the model's output. */
+    /* Names of the nodes to be read (cek_model_name with what was entered before; what was never called, by its
+     * position), each of which has a row of numbers for each sample; NULL: the model's output. */
     const char *const *outputs;
     cek_device *fallback; /* as in cek_trainer_options */
     uint32_t math;        /* likewise: CEK_MATH_... */
@@ -809,8 +823,9 @@ CEK_API void cek_predictor_free(cek_predictor *predictor);
  * has it. Any count >= 0. */
 CEK_API CEK_CHECKED cek_status cek_predictor_run(cek_predictor *predictor, const void *inputs, int64_t count,
                                                  float *outputs);
-/* Of a model with any number of inputs, any outputs: inputs[i] are the rows of input i, in the order in which they were added;
- * outputs[i] those of the options' outputs[i] (of one, the model's). Values are f32, those of whole numbers too. */
+/* Of a model with any number of inputs, any outputs: inputs[i] are the rows of input i, in the order in which they were
+ * added; outputs[i] those of the options' outputs[i] (of one, the model's). Values are f32, those of
+ * whole numbers too. */
 CEK_API CEK_CHECKED cek_status cek_predictor_run_arrays(cek_predictor *predictor, const void *const *inputs,
                                                         int64_t count, float *const *outputs);
 /* Outputs, and the shape of one sample of output `index`; its rank, 0 where there is none (`shape` may be NULL). */

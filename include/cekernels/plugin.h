@@ -742,10 +742,11 @@ enum { CEK_POOL_COUNT_PAD = 1u << 0 };
  * Without instructions the last value is the last input; no input and no instruction is CEK_INVALID.
  * OUT may be an input of the same type and strides. Accumulate: floating-point OUT only. Strides of
  * OUT are >= 0 and give each element its own place.
- * VALID tells rows that count from padding: an element's row is its index along axis 0, whatever the strides, and counts
- * if row / rows_per_sample < rows_valid of BATCH (all do without BATCH). rows_per_sample is 0 in a chain without VALID, and
- * BATCH is not given then. rows_valid counts samples, of rows_per_sample rows each; the last may be cut short. A chain that
- * leaves padding out takes VALID as the condition of a SELECT: a product with 0 keeps NaN and infinity.
+ * VALID tells rows that count from padding: an element's row is its index along axis 0, whatever the strides, and
+ * counts if row / rows_per_sample < rows_valid of BATCH (all do without BATCH). rows_per_sample is 0 in a chain without
+ * VALID, and BATCH is not given then. rows_valid counts samples, of rows_per_sample rows each; the last may be cut
+ * short. A chain that leaves padding out takes VALID as the condition of a SELECT: a product with 0 keeps
+ * NaN and infinity.
  * Required: f32 inputs and output, u8 and i32 inputs, all instructions, up to CEK_POINTWISE_INPUTS
  * and CEK_POINTWISE_INSTRUCTIONS. Other types optional. */
 #define CEK_POINTWISE_INPUTS 8
@@ -791,9 +792,9 @@ enum {
  * it is given, in its type of arithmetic (f32, or f64). A unit is the distance of neighbouring
  * numbers at the exact result, never less than the smallest denormal. CONST, COPY, MIN, MAX, NEG,
  * ABS, RELU, RELU_GRAD, LESS, EQUAL, SELECT, FLOOR, SIGN and VALID are exact; ADD, SUB, MUL and their immediate forms
- * rounded to nearest (1/2). DIV, SQRT, EXP, LOG, POW, ERF, LOG1P, EXPM1, SIN and COS are what OpenCL asks of every device. The
- * others follow from them: exp(-|x|) and a quotient for SIGMOID; for GELU the normal distribution function, which must
- * not be 1 + erf where that cancels, nor erfc(x / sqrt 2) with a rounded argument, whose error grows
+ * rounded to nearest (1/2). DIV, SQRT, EXP, LOG, POW, ERF, LOG1P, EXPM1, SIN and COS are what OpenCL asks of every
+ * device. The others follow from them: exp(-|x|) and a quotient for SIGMOID; for GELU the normal distribution function,
+ * which must not be 1 + erf where that cancels, nor erfc(x / sqrt 2) with a rounded argument, whose error grows
  * with x * x. The unit of GELU_GRAD is that at Phi(x) + |x| phi(x), two terms that may cancel, the
  * product with dy being rounded in addition; TANH_GRAD and SIGMOID_GRAD are the products and differences
  * written at cek_activation, each rounded, their b being in [-1, 1] and [0, 1]. */
@@ -811,17 +812,17 @@ enum {
 #define CEK_ULP_EXPM1 3.0
 #define CEK_ULP_SIN 4.0
 #define CEK_ULP_COS 4.0
-/* Edges. NaN gives NaN, except where RELU_GRAD, SELECT and the comparisons select, and in POW. Exactly: SQRT(+-0) = +-0;
- * EXP(+-0) = 1, EXP(-inf) = 0, EXP(inf) = inf; LOG(+-0) = -inf, LOG(1) = 0, LOG(inf) = inf; SQRT and LOG
+/* Edges. NaN gives NaN, except where RELU_GRAD, SELECT and the comparisons select, and in POW. Exactly: SQRT(+-0) =
+ * +-0; EXP(+-0) = 1, EXP(-inf) = 0, EXP(inf) = inf; LOG(+-0) = -inf, LOG(1) = 0, LOG(inf) = inf; SQRT and LOG
  * of less than 0 are NaN; TANH(+-0) = +-0, TANH(+-inf) = +-1; SIGMOID(-inf) = 0, SIGMOID(inf) = 1;
  * GELU(+-0) = +-0, GELU(inf) = inf, and NaN for -inf, as for GELU_GRAD of either infinity, as the formulas
- * give; ERF, LOG1P, EXPM1, FLOOR, SIGN and SIN of +-0 = +-0, COS(+-0) = 1, ERF(+-inf) = +-1, LOG1P(-1) = -inf, LOG1P(inf) =
- * EXPM1(inf) = inf, EXPM1(-inf) = -1; LOG1P of less than -1, SIN and COS of infinities are NaN; FLOOR of infinities is
- * themselves. POW as C11 F.10.4.4 has it: 1 where b is +-0 or a is 1, whatever the other is (a NaN too), NaN where a < 0 is
- * finite and b is finite and no integer, and so on. What is beyond the largest number by more than its error is infinite. A
- * zero that is exact has the sign that IEEE 754 gives it in the formulas (so RELU(-0) = +0); the sign is open of a zero that a
- * rounding made, of MIN and MAX of zeros of different sign, and of sums and products over several
- * elements (gemm, convolution, reduce). Denormals count, as operands and as results, unless the device
+ * give; ERF, LOG1P, EXPM1, FLOOR, SIGN and SIN of +-0 = +-0, COS(+-0) = 1, ERF(+-inf) = +-1, LOG1P(-1) = -inf,
+ * LOG1P(inf) = EXPM1(inf) = inf, EXPM1(-inf) = -1; LOG1P of less than -1, SIN and COS of infinities are NaN; FLOOR of
+ * infinities is themselves. POW as C11 F.10.4.4 has it: 1 where b is +-0 or a is 1, whatever the other is (a NaN too),
+ * NaN where a < 0 is finite and b is finite and no integer, and so on. What is beyond the largest number by more than
+ * its error is infinite. A zero that is exact has the sign that IEEE 754 gives it in the formulas (so RELU(-0) = +0);
+ * the sign is open of a zero that a rounding made, of MIN and MAX of zeros of different sign, and of sums and products
+ * over several elements (gemm, convolution, reduce). Denormals count, as operands and as results, unless the device
  * has CEK_DEVICE_FLUSHES_DENORMALS; sums and products over several elements may flush them on any. */
 typedef struct cek_pointwise_input {
     cek_dtype type;
@@ -1086,14 +1087,14 @@ typedef struct cek_copy_desc {
     ROW(COPY, X, 0, in, required, no, 0, "x_type; shape through x_strides") \
     ROW(COPY, Y, 1, out, required, no, 0, "y_type; shape through y_strides, each element its own place")
 
-/* Gather: Y[b][i] = TABLE[b][INDEX[b][i]], rows of `columns` elements, for b < batch and i < count. An index outside 0 to
- * rows-1 reads nothing and gives a row of NaN (of zeros, where the type is an integer's).
- * Scatter-add: DTABLE[b][r] (+)= the sum of DY[b][i] over all i with INDEX[b][i] = r: the terms are added one after the other
- * in the order of i, to 0 or, accumulating, to what is there; a row that no index names is 0, or stays. An index outside 0
- * to rows-1 is left out: so is one that a chain made -1 because it stands for padding. Always deterministic.
+/* Gather: Y[b][i] = TABLE[b][INDEX[b][i]], rows of `columns` elements, for b < batch and i < count. An index outside 0
+ * to rows-1 reads nothing and gives a row of NaN (of zeros, where the type is an integer's).
+ * Scatter-add: DTABLE[b][r] (+)= the sum of DY[b][i] over all i with INDEX[b][i] = r: the terms are added one after the
+ * other in the order of i, to 0 or, accumulating, to what is there; a row that no index names is 0, or stays. An index
+ * outside 0 to rows-1 is left out: so is one that a chain made -1 because it stands for padding. Always deterministic.
  * CEK_GATHER_SHARED: INDEX is [count], the same for all batches.
- * Types: f32 required, others optional: of gather all, which it moves as they are; of scatter-add f64, f16 and bf16, where
- * DTABLE has the sum type. INDEX is i32. */
+ * Types: f32 required, others optional: of gather all, which it moves as they are; of scatter-add f64, f16 and bf16,
+ * where DTABLE has the sum type. INDEX is i32. */
 typedef struct cek_gather_desc {
     cek_op_desc op;
     uint64_t batch, rows, count, columns;

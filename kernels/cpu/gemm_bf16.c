@@ -3,8 +3,9 @@
  * Owns: words of two bf16 that are neighbours in k, the earlier one in the low half: their tiles, panels and sums.
  * Must not know: who chooses this over floats.
  *
- * The instruction rounds each sum to nearest even, whatever the processor is set to, and takes denormal numbers for 0: of
- * operands, which are denormal floats too, and of sums. That is why one product alone is not made with it (plugin.h, edges). */
+ * The instruction rounds each sum to nearest even, whatever the processor is set to, and takes denormal numbers for 0:
+ * of operands, which are denormal floats too, and of sums. That is why one product alone is not made with
+ * it (plugin.h, edges). */
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/table.h"
 

@@ -1,7 +1,7 @@
 /* half.h - vectors of bf16 and f16 to and from floats, by integer arithmetic where no instruction does the same.
  *
- * Owns: the conversions; rounding is to nearest even, NaN stays NaN, subnormals are exact (those of bf16 are such of f32, which
- * the instruction for it takes for zero).
+ * Owns: the conversions; rounding is to nearest even, NaN stays NaN, subnormals are exact (those of bf16 are such of
+ * f32, which the instruction for it takes for zero).
  * Must not know: who stores what. */
 #ifndef CEK_KERNELS_CPU_HALF_H
 #define CEK_KERNELS_CPU_HALF_H

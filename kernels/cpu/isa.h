@@ -1,8 +1,8 @@
 /* isa.h - what a kernel file needs to know of the instruction set it is being compiled for.
  *
  * Owns: vector types, fused multiply-add, the tile's size, the suffix of names. Every kernel file
- * is compiled once per instruction set with CEK_ISA set to its name and CEK_ISA_<NAME> to 1, and the same of a set that it
- * is more of (AVX512BF16 is AVX512).
+ * is compiled once per instruction set with CEK_ISA set to its name and CEK_ISA_<NAME> to 1, and the same of a set that
+ * it is more of (AVX512BF16 is AVX512).
  * Must not know: any operation. */
 #ifndef CEK_KERNELS_CPU_ISA_H
 #define CEK_KERNELS_CPU_ISA_H

@@ -41,8 +41,8 @@ typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int
                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,
                            int64_t ldnext);
 
-/* Products of a type that is narrower than a float, by tiles of their own: what a tile takes for a float is then a word of
- * `unit` elements that are neighbours in k, and its depth counts words. Everything else is as with floats. */
+/* Products of a type that is narrower than a float, by tiles of their own: what a tile takes for a float is then a word
+ * of `unit` elements that are neighbours in k, and its depth counts words. Everything else is as with floats. */
 typedef struct cpu_words {
     int unit;
     cpu_gemm_tile *const *gemm; /* [rows], as cpu_kernels' */

@@ -93,8 +93,8 @@ typedef struct cpu_optimizer_kernels {
 
 enum { CPU_INDEX_SLACK = 64 }; /* bytes behind an array of indices that may be read */
 
-/* Pools over one position: `channels` numbers of `type` at each of `count` places, results in floats. `more`: go on from what
- * an earlier call with other places left in the outputs. */
+/* Pools over one position: `channels` numbers of `type` at each of `count` places, results in floats. `more`: go on
+ * from what an earlier call with other places left in the outputs. */
 typedef struct cpu_pool_kernels {
     /* y = the largest of x[0], x[1], ..., index = the number[] of the first that is; NaN is
      * larger than all. index_bytes 1, 4, or 0 for none */

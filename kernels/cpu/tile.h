@@ -1,8 +1,8 @@
 /* tile.h - the tile of a matrix product: the one loop in which the CPU backend spends its time.
  *
  * Owns: the register tile, in every number of rows up to the full one, so that no row is ever
- * computed in vain; the table of them, TILE_NAME. Whoever includes it says what a word of 4 bytes is: TILE_ALL(p) has it in every
- * lane, TILE_ADD(x, y, sum) multiplies and adds.
+ * computed in vain; the table of them, TILE_NAME. Whoever includes it says what a word of 4 bytes is: TILE_ALL(p) has
+ * it in every lane, TILE_ADD(x, y, sum) multiplies and adds.
  * Must not know: where A and B come from (packed panels or the caller's own memory; see
  * cpu_gemm_tile), blocks, threads.
  *

@@ -3,8 +3,8 @@
  * Owns: the five matrices of either size, each applied to both sides of a small square, vectors along channels.
  * Must not know: images, tiles, products.
  *
- * With points 0, 1, -1 and infinity, or 0, a, -a, b, -b and infinity: y = At [(G g Gt) . (Bt d B)] A. The gradient of the weights is the same
- * form read backwards: dg = Gt [(A dy At) . (Bt d B)] G. */
+ * With points 0, 1, -1 and infinity, or 0, a, -a, b, -b and infinity: y = At [(G g Gt) . (Bt d B)] A. The gradient of
+ * the weights is the same form read backwards: dg = Gt [(A dy At) . (Bt d B)] G. */
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/vector.h"
 
@@ -15,8 +15,8 @@ typedef void side(const vf *x, vf *y);
 
 /* ---- 4 x 4 outputs of 6 x 6 inputs ---- */
 
-/* The points a and b, half a power of two apart on either side of 1: powers neither grow nor shrink much, and the error is half
- * that of 1 and 2. */
+/* The points a and b, half a power of two apart on either side of 1: powers neither grow nor shrink much, and the error
+ * is half that of 1 and 2. */
 static const float a = 0.70710678f, b = 1.41421356f;
 
 V_INLINE void input_4(const vf *x, vf *y)

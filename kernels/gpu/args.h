@@ -27,8 +27,9 @@ typedef struct cek_k_shape {
 } cek_k_shape;
 
 /* copy, pointwise: elements in blocks of WIDE along the last dimension, whose size in `shape` is that in blocks. An
- * element lies at the sum of index * stride, per operand. Of pointwise, CEK_K_INPUTS is the output; what is behind it is the
- * batch block, and its strides number the elements from `first` on: those below samples valid times `sample` count. */
+ * element lies at the sum of index * stride, per operand. Of pointwise, CEK_K_INPUTS is the output; what is behind it
+ * is the batch block, and its strides number the elements from `first` on: those below samples valid
+ * times `sample` count. */
 #define CEK_K_STRIDED (CEK_K_INPUTS + 2)
 typedef struct cek_k_strided {
     cek_u64 at[CEK_K_STRIDED];
@@ -75,7 +76,8 @@ typedef struct cek_k_reduce {
 #define CEK_K_TERMS_MEAN 32u    /* of what counts: row_count terms a row */
 
 /* gather, scatter_add: `elements` is what the kernel at hand has one work-item for. Of gather TABLE, INDEX, Y; of
- * scatter_add's steps INDEX, links; DTABLE; DY, INDEX, links, DTABLE. index_batch: elements of INDEX for a batch, or 0. */
+ * scatter_add's steps INDEX, links; DTABLE; DY, INDEX, links, DTABLE. index_batch: elements of INDEX for a
+ * batch, or 0. */
 typedef struct cek_k_gather {
     cek_u64 at[4];
     cek_u64 elements, rows, count, columns, index_batch;
@@ -131,8 +133,8 @@ typedef struct cek_k_optimizer {
     cek_u32 centered;
 } cek_k_optimizer;
 
-/* Products: C(i,j) = sum over p of A(i,p) B(p,j); what A and B are in memory is said by the kernel's MODE: matrices, whose
- * strides are in elements, or images, whose places follow from `window` and the channels of one group. */
+/* Products: C(i,j) = sum over p of A(i,p) B(p,j); what A and B are in memory is said by the kernel's MODE: matrices,
+ * whose strides are in elements, or images, whose places follow from `window` and the channels of one group. */
 typedef struct cek_k_product {
     cek_u64 at[6];          /* A, B, C, BIAS, ACT_REF, partial sums */
     cek_u64 m, n, k, batch; /* batch: matrices, fewer than 2^32, or groups of a convolution */

@@ -7,7 +7,8 @@
  */
 #define CEK_DEVICE_CODE 1
 
-/* KERNEL_OF(x, y, groups): a kernel for groups of x * y work-items alone, whose registers suffice for so many of them. */
+/* KERNEL_OF(x, y, groups): a kernel for groups of x * y work-items alone, whose registers suffice for so
+ * many of them. */
 
 #ifndef __CUDACC__
 
@@ -27,8 +28,8 @@ typedef float cek_f32;
 /* A function that is handed memory of a group: PoCL gives groups memory of their own in kernels alone, and what is not
  * inlined there then finds another. */
 #define GROUP_FN static inline __attribute__((always_inline))
-/* In front of a loop whose values are to be registers: it is written out, but where a processor stands in for a GPU, whose
- * compiler takes seconds for so much code, and has not so many registers. */
+/* In front of a loop whose values are to be registers: it is written out, but where a processor stands in for a GPU,
+ * whose compiler takes seconds for so much code, and has not so many registers. */
 #if !defined(CEK_CPU) && (defined(__x86_64__) || defined(__i386__) || defined(__aarch64__) || defined(__arm__) || \
                           defined(__riscv) || defined(__powerpc64__))
 #define UNROLL _Pragma("unroll 1")

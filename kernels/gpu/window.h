@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * window.h - where elements of images lie that are seen through windows: a part of product.cl, read where it is included.
+ * window.h - where elements of images lie that are seen through windows: a part of product.cl, read where
+ * it is included.
  *
  * A place is what follows from a row or column, and what follows from p; they add up. MODE says which is which.
  */
 
-/* The half of an element's coordinates that follows from its row or column, or the half that follows from p: they add up.
- * rest: what the strides leave over, which must be equal. */
+/* The half of an element's coordinates that follows from its row or column, or the half that follows from p: they add
+ * up. rest: what the strides leave over, which must be equal. */
 typedef struct __attribute__((aligned(16))) spot {
     cek_u32 at[3], rest;
 } spot;

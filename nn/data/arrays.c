@@ -27,8 +27,8 @@ typedef struct pair {
     size_t pixels, channels, element;
 } pair;
 
-/* Images have their channels first, as PyTorch has them, or last, as others: where the last axis can be one of channels and the first
- * cannot. */
+/* Images have their channels first, as PyTorch has them, or last, as others: where the last axis can be one of channels
+ * and the first cannot. */
 static bool channels_last(const int64_t *image)
 {
     return (image[2] == 1 || image[2] == 3 || image[2] == 4) && image[0] != 1 && image[0] != 3 && image[0] != 4;
@@ -69,7 +69,8 @@ static cek_status inputs_find(const char *x, cek_dtype type, int rank, const int
     return CEK_OK;
 }
 
-/* Whole numbers are labels, widened in place of their array, of `classes` (0: as many as the largest says); others are values. */
+/* Whole numbers are labels, widened in place of their array, of `classes` (0: as many as the largest says);
+ * others are values. */
 static cek_status targets_find(const char *y, cek_npy *array, int64_t classes, pair *p)
 {
     int64_t largest = 0;

@@ -1,7 +1,7 @@
 /* augment.c - see augment.h.
  *
- * Where an image is turned, cropped and flipped, one pass asks for each result where it comes from; colours are a second pass in
- * place. */
+ * Where an image is turned, cropped and flipped, one pass asks for each result where it comes from; colours are a
+ * second pass in place. */
 #include "nn/data/augment.h"
 
 #include <inttypes.h>

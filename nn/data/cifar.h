@@ -1,4 +1,5 @@
-/* cifar.h - CIFAR-10 in its binary version (https://www.cs.toronto.edu/~kriz/cifar.html): records of a label and 3 x 32 x 32 bytes.
+/* cifar.h - CIFAR-10 in its binary version (https://www.cs.toronto.edu/~kriz/cifar.html): records of a label and 3 x 32
+ * x 32 bytes.
  *
  * The images stay in their files (stored.h). */
 #ifndef CEK_NN_DATA_CIFAR_H

@@ -1,7 +1,8 @@
 /* colours.h - generated digits in colour: the strokes of glyphs.h on a page of another colour, which changes along it.
  *
- * 32x32 images of the digits 0 to 9. Ink and page are drawn so that one is lighter than the other in every channel, whichever it is;
- * so the digit is never told by a colour. Sample i of a seed is a function of (seed, i) alone and shows digit i % 10. */
+ * 32x32 images of the digits 0 to 9. Ink and page are drawn so that one is lighter than the other in every channel,
+ * whichever it is; so the digit is never told by a colour. Sample i of a seed is a function of (seed, i) alone and
+ * shows digit i % 10. */
 #ifndef CEK_NN_DATA_COLOURS_H
 #define CEK_NN_DATA_COLOURS_H
 

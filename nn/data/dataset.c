@@ -376,7 +376,8 @@ static double element(const cek__data_format *format, const void *input, size_t 
     return format->input_type == CEK_U8 ? ((const uint8_t *)input)[i] : (double)((const float *)input)[i];
 }
 
-/* Bytes in one pass, exactly: whole numbers, of which there are fewer than 2^47. `mean` and `deviation` get what sums give them. */
+/* Bytes in one pass, exactly: whole numbers, of which there are fewer than 2^47. `mean` and `deviation` get what
+ * sums give them. */
 static cek_status byte_statistics(const cek_dataset *dataset, void *input, void *target, double n, double *mean,
                                   double *deviation)
 {

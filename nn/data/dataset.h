@@ -48,8 +48,8 @@ typedef struct cek__data_draw {
 } cek__data_draw;
 
 /* Samples that come from elsewhere: `read` fills `count` inputs and targets, one after the other, for these rows (each
- * below the data set's count), and is called by several threads at once. It fails with cek__fail. `draw` NULL: samples as they are,
- * of a source that changes them by chance. */
+ * below the data set's count), and is called by several threads at once. It fails with cek__fail. `draw` NULL: samples
+ * as they are, of a source that changes them by chance. */
 typedef struct cek__data_source {
     void *user;
     cek_status (*read)(void *user, const cek__data_draw *draw, const int64_t *rows, int64_t count, void *inputs,

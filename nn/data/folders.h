@@ -8,7 +8,8 @@
 #include "core/base/status.h"
 #include "nn/data/dataset.h"
 
-/* The names in a folder, in the order of their bytes, without those that begin with a dot; *out is freed by cek__names_free. */
+/* The names in a folder, in the order of their bytes, without those that begin with a dot; *out is
+ * freed by cek__names_free. */
 typedef struct cek__names {
     char **names;
     int64_t count;

@@ -94,7 +94,8 @@ static void to_host_order(uint32_t *words, uint64_t count)
         words[i] = be32toh(words[i]);
 }
 
-/* Of a file that is not compressed and has more than `held` bytes, what its header says and where its values begin; *begin 0 else. */
+/* Of a file that is not compressed and has more than `held` bytes, what its header says and where its values begin;
+ * *begin 0 else. */
 static cek_status header_look(const char *path, uint64_t held, cek__idx *out, uint64_t *begin)
 {
     cek__file file = CEK__FILE_NONE;

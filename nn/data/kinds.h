@@ -1,4 +1,5 @@
-/* kinds.h - which form the data at a place have, by the names that are there; and such data as a data set, whatever their form.
+/* kinds.h - which form the data at a place have, by the names that are there; and such data as a data set,
+ * whatever their form.
  *
  * Must not know: what is in a file (each form's own header). */
 #ifndef CEK_NN_DATA_KINDS_H

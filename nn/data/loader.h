@@ -35,7 +35,8 @@ typedef struct cek__batch {
     int64_t base;    /* position in the epoch of its first sample */
 } cek__batch;
 
-/* How many threads are worth it: one, but none where copying a batch takes no longer than handing it from thread to thread. */
+/* How many threads are worth it: one, but none where copying a batch takes no longer than handing it from
+ * thread to thread. */
 CEK__SHARED uint32_t cek__loader_workers(const cek_dataset *dataset, int64_t batch);
 
 CEK__SHARED CEK__CHECKED cek_status cek__loader_create(const cek_dataset *dataset, const cek__loader_config *config,

@@ -1,7 +1,7 @@
 /* normalize.c - see normalize.h.
  *
- * A byte has 256 values, so what each becomes in each channel is found once. What is given on is finite, as it is of any
- * data set. */
+ * A byte has 256 values, so what each becomes in each channel is found once. What is given on is finite, as it is of
+ * any data set. */
 #include "nn/data/normalize.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
-/* normalize.h - samples brought to mean 0 and deviation 1 by channel when they are read (nn.h: cek_dataset_normalize). */
+/* normalize.h - samples brought to mean 0 and deviation 1 by channel when they are
+ * read (nn.h: cek_dataset_normalize). */
 #ifndef CEK_NN_DATA_NORMALIZE_H
 #define CEK_NN_DATA_NORMALIZE_H
 

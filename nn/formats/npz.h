@@ -23,8 +23,8 @@ struct cek_npz {
 /* Hangs on no memory. */
 bool cek__npz_has(const cek_npz *npz, const char *name);
 
-/* The array as cek__npy_take gives it: `data` is the caller's (free), NULL on failure. Errors: CEK_NOT_FOUND, and those of
- * cek__npy_take, which name the file and the array. */
+/* The array as cek__npy_take gives it: `data` is the caller's (free), NULL on failure. Errors: CEK_NOT_FOUND, and those
+ * of cek__npy_take, which name the file and the array. */
 CEK__CHECKED cek_status cek__npz_take(const cek_npz *npz, const char *name, cek__npy_as as, cek_npy *out);
 
 #endif

@@ -1,4 +1,5 @@
-/* onnx.c - reads an ONNX file, in the order in which its parts may be believed; and what was read, for those who use it. */
+/* onnx.c - reads an ONNX file, in the order in which its parts may be believed; and what was read, for those
+ * who use it. */
 #include "nn/formats/onnx.h"
 
 #include <stdlib.h>

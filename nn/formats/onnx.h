@@ -116,10 +116,10 @@ typedef struct cek__onnx {
     CEK__ONNX_LIST(char *, ends); /* of texts: where their 0 bytes go */
 } cek__onnx;
 
-/* CEK_BAD_INPUT names the file, the node or tensor, and what is wrong: bytes that are no message, a tensor whose shape and
- * bytes differ, an external file outside of the model's folder (an absolute path, "..", a symbolic link that leads out) or
- * shorter than said, a name that is given twice or read before it is given, a model without an opset of ONNX's own between
- * the two above. CEK_IO: a file that cannot be read. */
+/* CEK_BAD_INPUT names the file, the node or tensor, and what is wrong: bytes that are no message, a tensor whose shape
+ * and bytes differ, an external file outside of the model's folder (an absolute path, "..", a symbolic link that leads
+ * out) or shorter than said, a name that is given twice or read before it is given, a model without an opset of ONNX's
+ * own between the two above. CEK_IO: a file that cannot be read. */
 CEK__SHARED CEK__CHECKED cek_status cek__onnx_read(const char *path, cek__onnx **out);
 CEK__SHARED void cek__onnx_free(cek__onnx *onnx); /* NULL is accepted */
 

@@ -311,8 +311,8 @@ out:
     return st;
 }
 
-/* Fills in the values of the inputs; *known false where one is not known or the node has others than the operator takes.
- * Weights are looked at last: those of layers, whose other input is not known, never. */
+/* Fills in the values of the inputs; *known false where one is not known or the node has others than the operator
+ * takes. Weights are looked at last: those of layers, whose other input is not known, never. */
 static cek_status inputs_find(cek__fold_call *c, size_t least, size_t most, bool *known)
 {
     const cek__onnx *o = c->fold->onnx;

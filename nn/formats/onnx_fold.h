@@ -8,16 +8,16 @@
  *     cek__fold_value *v = cek__fold_known(&fold, value);          a reshape's sizes, say
  *
  * Exporters write the sizes of reshapes as arithmetic on shapes (Shape, Gather, Concat, ...). Integers here are
- * constant + factor * batch, so that such arithmetic stays true at any batch; what that form cannot say is not known, never
- * guessed. Small tensors alone: whatever has more than CEK__FOLD_MOST elements is not known.
+ * constant + factor * batch, so that such arithmetic stays true at any batch; what that form cannot say is not known,
+ * never guessed. Small tensors alone: whatever has more than CEK__FOLD_MOST elements is not known.
  * Must not know: parts, models, what other operators compute. */
 #ifndef CEK_NN_FORMATS_ONNX_FOLD_H
 #define CEK_NN_FORMATS_ONNX_FOLD_H
 
 #include "nn/formats/onnx.h"
 
-/* The longest list of a shape's arithmetic has a few elements; relative positions of attention have as many as a sequence.
- * All of a file's together: so that small nodes cannot make much memory. */
+/* The longest list of a shape's arithmetic has a few elements; relative positions of attention have as many as a
+ * sequence. All of a file's together: so that small nodes cannot make much memory. */
 enum { CEK__FOLD_MOST = 4096, CEK__FOLD_ALL = 1 << 20 };
 
 typedef struct cek__fold_number {
@@ -47,13 +47,15 @@ CEK__SHARED void cek__fold_end(cek__fold *fold); /* a zeroed one is accepted */
 CEK__SHARED CEK__CHECKED cek_status cek__fold_shape_set(cek__fold *fold, int value, uint32_t rank,
                                                         const cek__fold_number *sizes);
 
-/* Whether the node's output is known now. CEK_BAD_INPUT, with file and node, where what it is to compute is impossible. */
+/* Whether the node's output is known now. CEK_BAD_INPUT, with file and node, where what it is to
+ * compute is impossible. */
 CEK__SHARED CEK__CHECKED cek_status cek__fold_node(cek__fold *fold, size_t node, bool *known);
 
 /* Whether there are nodes of this operator that can be known. */
 CEK__SHARED bool cek__fold_knows(const cek__onnx_node *node);
 
-/* What a value is; also of initialisers that are small and of a type that is computed with. *out NULL: it is not known. */
+/* What a value is; also of initialisers that are small and of a type that is computed with. *out NULL: it
+ * is not known. */
 CEK__SHARED CEK__CHECKED cek_status cek__fold_look(cek__fold *fold, int value, const cek__fold_value **out);
 
 /* NULL where it is not known; initialisers are, once a node or cek__fold_look wanted them. */

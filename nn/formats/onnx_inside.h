@@ -1,7 +1,7 @@
 /* onnx_inside.h - what the readers of ONNX files share: a file that is being read.
  *
- * Messages first (onnx_messages.c), which believe nothing and only sort bytes; then texts get their 0 bytes, and what they
- * name is checked: weights (onnx_weights.c), names (onnx_names.c). */
+ * Messages first (onnx_messages.c), which believe nothing and only sort bytes; then texts get their 0 bytes, and what
+ * they name is checked: weights (onnx_weights.c), names (onnx_names.c). */
 #ifndef CEK_NN_FORMATS_ONNX_INSIDE_H
 #define CEK_NN_FORMATS_ONNX_INSIDE_H
 

@@ -1,8 +1,8 @@
 /* onnx_messages.c - ONNX's messages by their field numbers (onnx.proto), sorted into lists.
  *
- * Numbers of fields are the schema; a field of another kind than it has there is passed over like an unknown one, as any
- * reader of protocol buffers does. Fixed depth: model, graph, node, attribute, tensor, pair; graphs within attributes are
- * not entered. */
+ * Numbers of fields are the schema; a field of another kind than it has there is passed over like an unknown one, as
+ * any reader of protocol buffers does. Fixed depth: model, graph, node, attribute, tensor, pair; graphs within
+ * attributes are not entered. */
 #include <inttypes.h>
 #include <string.h>
 

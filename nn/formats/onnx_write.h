@@ -1,4 +1,5 @@
-/* onnx_write.h - an ONNX file being written: nodes one behind the other, the tensors and ends that they name, then the file.
+/* onnx_write.h - an ONNX file being written: nodes one behind the other, the tensors and ends that they name,
+ * then the file.
  *
  *     cek__onnx_out out = { 0 };
  *     cek__onnx_put_input(&out, "x", CEK__ONNX_FLOAT, 2, sizes, "batch");
@@ -54,7 +55,8 @@ void cek__onnx_put_input(cek__onnx_out *out, const char *name, int type, int ran
 void cek__onnx_put_output(cek__onnx_out *out, const char *name, int type, int rank, const int64_t *size,
                           const char *batch);
 
-/* Atomically. Errors: what went wrong before; CEK_UNSUPPORTED: more than the 2 GiB that such a file may have; CEK_IO. */
+/* Atomically. Errors: what went wrong before; CEK_UNSUPPORTED: more than the 2 GiB that such a file
+ * may have; CEK_IO. */
 CEK__CHECKED cek_status cek__onnx_write(const cek__onnx_out *out, const char *path, int64_t opset);
 void cek__onnx_out_clear(cek__onnx_out *out);
 

@@ -6,8 +6,8 @@
 
 #include "core/base/alloc.h"
 
-/* A tensor takes some 150 bytes of it: room for 200,000. A byte may make a value, four cells and a place of the stack (85
- * bytes of memory), so that no pickle takes more than a few GiB, and all of them have numbers of 32 bits. */
+/* A tensor takes some 150 bytes of it: room for 200,000. A byte may make a value, four cells and a place of the stack
+ * (85 bytes of memory), so that no pickle takes more than a few GiB, and all of them have numbers of 32 bits. */
 #define PICKLE_BYTES_MAX ((size_t)1 << 25)
 
 cek_status cek__pm_bad(const cek__pickle_machine *m, const char *cause)

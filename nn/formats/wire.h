@@ -10,8 +10,8 @@
  *     if (w.cause != NULL)
  *         ... broken at w.at ...
  *
- * A message within is another cek__wire over f.bytes: who reads decides how deep, and nothing recurses. Bytes stay where
- * they lie. Groups, which no schema of today has, are a fault.
+ * A message within is another cek__wire over f.bytes: who reads decides how deep, and nothing recurses. Bytes stay
+ * where they lie. Groups, which no schema of today has, are a fault.
  * Must not know: what is read. */
 #ifndef CEK_NN_FORMATS_WIRE_H
 #define CEK_NN_FORMATS_WIRE_H

@@ -1,7 +1,7 @@
 /* chain.c - reverse mode over the instructions of a chain (see chain.h).
  *
- * Everything is written as if there were no limit: what the derivatives need of the forward values first, then, from the
- * last instruction to the first, what each adds to the derivatives of those it reads. cut.h makes parts of it. */
+ * Everything is written as if there were no limit: what the derivatives need of the forward values first, then, from
+ * the last instruction to the first, what each adds to the derivatives of those it reads. cut.h makes parts of it. */
 #include "nn/graph/chain.h"
 
 #include <math.h>
@@ -74,7 +74,8 @@ static void add_product(writer *w, int to, int d, int va, int rest)
     add(w, to, write(w, CEK_PW_MUL, write(w, CEK_PW_MUL, d, va), rest));
 }
 
-/* What instruction `in`, whose value is v and whose derivative d, adds to those of its operands a, b and c, forward values. */
+/* What instruction `in`, whose value is v and whose derivative d, adds to those of its operands a, b and
+ * c, forward values. */
 static cek_status instruction_back(writer *w, const cek_pointwise_instruction *in, const int *value, int v, int d)
 {
     const double pi = acos(-1);

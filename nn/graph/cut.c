@@ -1,8 +1,8 @@
 /* cut.c - see cut.h.
  *
- * Instructions are taken in their order until one more would make a chain too long or read too much. What is read behind that
- * place becomes a flow, each by a chain of its own that computes only what it needs, and is an input from there on. What
- * reads nothing is never a flow: whoever reads that has it among its own instructions. */
+ * Instructions are taken in their order until one more would make a chain too long or read too much. What is read
+ * behind that place becomes a flow, each by a chain of its own that computes only what it needs, and is an input from
+ * there on. What reads nothing is never a flow: whoever reads that has it among its own instructions. */
 #include "nn/graph/cut.h"
 
 #include <string.h>

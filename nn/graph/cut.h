@@ -1,4 +1,5 @@
-/* cut.h - instructions without a limit on their number or that of their inputs, which become chains within those limits. */
+/* cut.h - instructions without a limit on their number or that of their inputs, which become chains
+ * within those limits. */
 #ifndef CEK_NN_GRAPH_CUT_H
 #define CEK_NN_GRAPH_CUT_H
 

@@ -54,7 +54,8 @@ out:
     return st;
 }
 
-/* Of a parameter that nothing differentiable reads there is no gradient, and the optimizer would take what its memory holds. */
+/* Of a parameter that nothing differentiable reads there is no gradient, and the optimizer would take what
+ * its memory holds. */
 static cek_status gradients_complete(const cek__graph *graph)
 {
     for (int i = 0; i < graph->length; i++) {

@@ -1,4 +1,5 @@
-/* differentiate.h - the backward pass, made of the same parts: from a loss to the gradients of all parameters before it. */
+/* differentiate.h - the backward pass, made of the same parts: from a loss to the gradients of all
+ * parameters before it. */
 #ifndef CEK_NN_GRAPH_DIFFERENTIATE_H
 #define CEK_NN_GRAPH_DIFFERENTIATE_H
 

@@ -43,7 +43,8 @@ static void removed_close(cek__graph *graph)
     graph->length = kept;
 }
 
-/* The product or convolution that alone feeds input k of a part, as it is or viewed by other axes; NULL: there is none. */
+/* The product or convolution that alone feeds input k of a part, as it is or viewed by other axes; NULL:
+ * there is none. */
 static cek__part *feeder(const cek__graph *graph, const cek__part *part, int k)
 {
     int flow = part->input[k];
@@ -73,7 +74,8 @@ static void output_take(cek__graph *graph, cek__part *part, const cek__part *fro
 
 /* ---- bias ---- */
 
-/* The vector that a bias broadcast over y is a view of, one element for each of y's channels or columns; 0: it is none. */
+/* The vector that a bias broadcast over y is a view of, one element for each of y's channels or columns; 0:
+ * it is none. */
 static int bias_vector(const cek__graph *graph, const cek__part *product, const cek__part *add)
 {
     const cek__dims *y = &graph->flows[add->output[0]].dims, *b = &graph->flows[add->input[1]].dims;
@@ -142,7 +144,8 @@ static bool sums_beside(const cek__graph *graph, const cek__part *weights, const
            kept == (all & ~((1u << weights->product.a.split) - 1));
 }
 
-/* Who reads a flow: the first of all, by place, and in their order the backward parts that give weights' gradients of it. */
+/* Who reads a flow: the first of all, by place, and in their order the backward parts that give weights'
+ * gradients of it. */
 typedef struct readers {
     int *first;   /* by flow: a place; INT_MAX: nobody */
     int *weights; /* by flow: a part, whose successor is next[part] */

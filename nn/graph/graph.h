@@ -1,10 +1,10 @@
 /* graph.h - a network as a graph of differentiable parts.
  *
  * Owns: flows (what a part gives and others read), parts (a small closed set, parts.h), the sequence in which they run,
- * and the passes' notes on them. Passes take a graph to a graph: differentiate.h, simplify.h, physical.h, fuse.h; lower.h
- * makes a device's program of it. Every part that reads a flow comes behind the one that gives it.
- * Axes are logical and PyTorch's: N,C,H,W. An axis may count samples of the batch, whose number is known when the graph is
- * lowered and not before.
+ * and the passes' notes on them. Passes take a graph to a graph: differentiate.h, simplify.h, physical.h, fuse.h;
+ * lower.h makes a device's program of it. Every part that reads a flow comes behind the one that gives it.
+ * Axes are logical and PyTorch's: N,C,H,W. An axis may count samples of the batch, whose number is known when the graph
+ * is lowered and not before.
  * Must not know: layers, devices, where parameters lie. */
 #ifndef CEK_NN_GRAPH_GRAPH_H
 #define CEK_NN_GRAPH_GRAPH_H
@@ -21,8 +21,8 @@ typedef struct cek__dims {
     int64_t size[CEK_RANK_MAX];
 } cek__dims;
 
-/* The last channels * pixels elements, [channels][pixels] by their axes, lie [pixels][channels]: images on devices, what is
- * flattened from them, weights that read either. Zeros: in the order of the axes. */
+/* The last channels * pixels elements, [channels][pixels] by their axes, lie [pixels][channels]: images on devices,
+ * what is flattened from them, weights that read either. Zeros: in the order of the axes. */
 typedef struct cek__image {
     int64_t channels, pixels;
 } cek__image;
@@ -72,7 +72,8 @@ typedef enum cek__part_kind {
     CEK__PART_COUNT
 } cek__part_kind;
 
-/* An operand of a product as matrices: axes before `batch` count matrices, those before `split` rows, the rest columns. */
+/* An operand of a product as matrices: axes before `batch` count matrices, those before `split` rows,
+ * the rest columns. */
 typedef struct cek__matrix {
     int batch, split;
     bool transposed;
@@ -197,7 +198,8 @@ void cek__graph_rewind(cek__graph *graph, cek__graph_mark mark);
 CEK__SHARED CEK__CHECKED cek_status cek__graph_add(cek__graph *graph, const cek__part *part, int *out);
 CEK__CHECKED cek_status cek__graph_append(cek__graph *graph, int part); /* at the sequence's end, once more */
 void cek__graph_remove(cek__graph *graph, int at);                      /* what stands there in the sequence */
-/* What stands there. Counted by thread: tests hold the passes to a number of looks that grows as the graph does, no faster. */
+/* What stands there. Counted by thread: tests hold the passes to a number of looks that grows as the graph
+ * does, no faster. */
 cek__part *cek__graph_at(const cek__graph *graph, int at);
 CEK__SHARED uint64_t cek__graph_looks(void);
 /* Every part learns its place; -1: it is not in the sequence. Their order stays told when some are removed. */

@@ -131,7 +131,8 @@ bool cek__lower_is_result(const cek__lowering *l, int flow)
     return result && result == flow;
 }
 
-/* The entry of the list of gradients that a flow is, NULL: none; *first: it is the first of its parameter's that is written. */
+/* The entry of the list of gradients that a flow is, NULL: none; *first: it is the first of its parameter's
+ * that is written. */
 static const cek__gradient *gradient_of(const cek__lowering *l, int flow, bool *first)
 {
     const cek__gradient *found = l->listed[flow] ? &l->graph->gradients[l->listed[flow] - 1] : NULL;

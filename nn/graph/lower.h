@@ -26,8 +26,8 @@ typedef struct cek__lowering {
     int missing;      /* a flow that was read before it was given: emit fails */
 } cek__lowering;
 
-/* Where input `index` of a graph lies behind the others, in bytes, for so many samples, data of type `data`; with their number,
- * where the last one ends. */
+/* Where input `index` of a graph lies behind the others, in bytes, for so many samples, data of type `data`; with their
+ * number, where the last one ends. */
 CEK__SHARED uint64_t cek__graph_input_at(const cek__graph *graph, size_t index, int64_t rows, cek_dtype data);
 
 /* begin - after the fields above its own are filled in; end gives back its own, whatever came of it. */
@@ -55,8 +55,8 @@ CEK__CHECKED cek_status cek__lower_emit(cek__lowering *lowering, int part, cek_o
                                         const cek__destination *to);
 /* A flow lies in a value, from that byte on. */
 CEK__CHECKED cek_status cek__lower_within(cek__lowering *lowering, int flow, int of, int64_t at);
-/* A box of elements, in so many steps along each axis, and their strides on both sides; it goes from a value to the destination
- * of output 0 (with its type), or is added to that. */
+/* A box of elements, in so many steps along each axis, and their strides on both sides; it goes from a value to the
+ * destination of output 0 (with its type), or is added to that. */
 typedef struct cek__box {
     cek__dims dims;
     int64_t from[CEK_RANK_MAX], to[CEK_RANK_MAX];
@@ -73,8 +73,8 @@ uint64_t cek__lower_elements(const cek__lowering *lowering, int flow);
 /* What the network gives is this flow, or a view of it. */
 bool cek__lower_is_result(const cek__lowering *lowering, int flow);
 
-/* A part that may have a follower: `emit` writes `flow`, with the follower's epilogue (which reads `ref` beside) where the
- * device takes it; else without, and the follower comes behind. A base's memory becomes the output's. */
+/* A part that may have a follower: `emit` writes `flow`, with the follower's epilogue (which reads `ref` beside) where
+ * the device takes it; else without, and the follower comes behind. A base's memory becomes the output's. */
 typedef cek_status cek__lower_emitter(cek__lowering *lowering, int part, int flow, const cek_epilogue *epilogue,
                                       int ref);
 /* Whether a chain of that one instruction can be an epilogue. */

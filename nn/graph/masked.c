@@ -1,4 +1,5 @@
-/* masked.c - reductions over samples, into which padding does not enter: what it holds is put aside for what changes nothing. */
+/* masked.c - reductions over samples, into which padding does not enter: what it holds is put aside for
+ * what changes nothing. */
 #include <math.h>
 
 #include "nn/graph/parts.h"

@@ -1,5 +1,5 @@
-/* part_arg.c - where along an axis the largest or the smallest element lies, as a whole number: of equal ones the first. It has no
- * gradient. */
+/* part_arg.c - where along an axis the largest or the smallest element lies, as a whole number: of equal ones the
+ * first. It has no gradient. */
 #include "nn/graph/parts.h"
 #include "nn/graph/physical.h"
 #include "nn/graph/strides.h"

@@ -1,8 +1,9 @@
-/* part_buffer.c - what a network keeps beside its parameters and nothing differentiates: a buffer that is read, what training
- * contributes to one, and arrays that never change, which are read as buffers are.
+/* part_buffer.c - what a network keeps beside its parameters and nothing differentiates: a buffer that is read, what
+ * training contributes to one, and arrays that never change, which are read as buffers are.
  *
- * A run that contributes v leaves s (1 - momentum) + v momentum behind where s stood, and s is 0 before the first: who gathers
- * these adds the buffer's old value, weighted by (1 - momentum) to the power of the runs. So no device waits for another's. */
+ * A run that contributes v leaves s (1 - momentum) + v momentum behind where s stood, and s is 0 before the first: who
+ * gathers these adds the buffer's old value, weighted by (1 - momentum) to the power of the runs. So no device
+ * waits for another's. */
 #include "nn/graph/parts.h"
 #include "nn/graph/physical.h"
 

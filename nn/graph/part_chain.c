@@ -232,8 +232,8 @@ static void samples_first(const cek__dims *y, int order[CEK_RANK_MAX], cek_point
     desc->rows_per_sample = (uint64_t)y->size[axis];
 }
 
-/* The axes of y in this order, and how the inputs lie under them. Along one element there is no stride: whether an input lies
- * as the output does, which may take its place, does not hang on an axis of one. */
+/* The axes of y in this order, and how the inputs lie under them. Along one element there is no stride: whether an
+ * input lies as the output does, which may take its place, does not hang on an axis of one. */
 static void axes_describe(const cek__lowering *l, const cek__part *p, const int order[CEK_RANK_MAX],
                           cek_pointwise_input *inputs, cek_pointwise_desc *desc)
 {

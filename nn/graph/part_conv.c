@@ -1,5 +1,5 @@
-/* part_conv.c - convolution with 1 to 3 axes of windows, and its two gradients, each of which is a part; that of x is the
- * transposed convolution too, with a gradient of its own.
+/* part_conv.c - convolution with 1 to 3 axes of windows, and its two gradients, each of which is a part; that of x is
+ * the transposed convolution too, with a gradient of its own.
  *
  * x [N,C,...], w [O,C/groups,kernel...], y [N,O,...]. */
 #include "nn/graph/parts.h"

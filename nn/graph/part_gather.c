@@ -1,5 +1,5 @@
-/* part_gather.c - rows of a table that an index of whole numbers names, and what is summed into such rows: each is the other's
- * gradient.
+/* part_gather.c - rows of a table that an index of whole numbers names, and what is summed into such rows: each is the
+ * other's gradient.
  *
  * The first `batch` axes count tables. table [batch..., rows, columns...], index [batch..., which...],
  * y [batch..., which..., columns...]. An index that names no row gives NaN, and adds nothing. */

@@ -1,5 +1,5 @@
-/* part_loss.c - the losses: their sum, the count of right answers, and the gradient of what they are given, which is output 0 and
- * is computed only if somebody reads it. */
+/* part_loss.c - the losses: their sum, the count of right answers, and the gradient of what they are given, which is
+ * output 0 and is computed only if somebody reads it. */
 #include "nn/graph/parts.h"
 #include "nn/graph/physical.h"
 
@@ -208,8 +208,8 @@ out:
     return st;
 }
 
-/* What a sum weighs a sample with, inv_n and the loss's scale where it counts and 0 elsewhere, is in the step block, which the
- * squared error of 1/2 and 0 reads: its gradient is twice the difference of the two, times that. */
+/* What a sum weighs a sample with, inv_n and the loss's scale where it counts and 0 elsewhere, is in the step block,
+ * which the squared error of 1/2 and 0 reads: its gradient is twice the difference of the two, times that. */
 static cek_status weights_emit(cek__lowering *l, int part, int half, int zero)
 {
     cek_status st;

@@ -1,7 +1,7 @@
 /* part_pad.c - elements of one value at the ends of axes, or fewer elements there; each is the other's gradient.
  *
- * What only leaves out moves nothing: it lies within what is read. What adds is filled, then copied into; a gradient that is
- * added to another (fuse.h) is added in its place alone, so that many cuts of one flow cost what one does. */
+ * What only leaves out moves nothing: it lies within what is read. What adds is filled, then copied into; a gradient
+ * that is added to another (fuse.h) is added in its place alone, so that many cuts of one flow cost what one does. */
 #include "nn/graph/parts.h"
 #include "nn/graph/physical.h"
 #include "nn/graph/strides.h"

@@ -1,5 +1,5 @@
-/* part_permute.c - the axes in another order. Nothing moves: the output lies within what is read, at its strides; where these are
- * an order that all parts know, it is that memory. */
+/* part_permute.c - the axes in another order. Nothing moves: the output lies within what is read, at its strides; where
+ * these are an order that all parts know, it is that memory. */
 #include "nn/graph/parts.h"
 #include "nn/graph/physical.h"
 #include "nn/graph/strides.h"

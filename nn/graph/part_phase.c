@@ -1,5 +1,5 @@
-/* part_phase.c - one flow where the network is trained and another where it is not, as normalisation over a batch has it.
- * The first pass (simplify.c) chooses, so no other sees it. */
+/* part_phase.c - one flow where the network is trained and another where it is not, as normalisation over a batch has
+ * it. The first pass (simplify.c) chooses, so no other sees it. */
 #include "nn/graph/parts.h"
 
 static cek_status phase_infer(const cek__graph *graph, const cek__part *part, cek__flow out[CEK__PART_OUTPUTS])

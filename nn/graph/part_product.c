@@ -1,5 +1,5 @@
-/* part_product.c - c = op(a) op(b) over the axes of each that its cek__matrix names, with a bias to each row and, beside, the
- * sums of op(a)'s rows. Its gradients are products. */
+/* part_product.c - c = op(a) op(b) over the axes of each that its cek__matrix names, with a bias to each row and,
+ * beside, the sums of op(a)'s rows. Its gradients are products. */
 #include "nn/graph/parts.h"
 #include "nn/graph/physical.h"
 #include "nn/graph/strides.h"
@@ -165,13 +165,15 @@ out:
     return st;
 }
 
-/* How the matrices of an operand lie: elements from row to row, and from matrix to matrix along the axes that count them. */
+/* How the matrices of an operand lie: elements from row to row, and from matrix to matrix along the axes
+ * that count them. */
 typedef struct lies {
     bool columns_first; /* of columns to columns instead: as if it were transposed */
     int64_t ld, step[2];
 } lies;
 
-/* Axes that are one: the last is `least` elements from place to place, or any number for 0. *step: so many; *count: places. */
+/* Axes that are one: the last is `least` elements from place to place, or any number for 0. *step: so
+ * many; *count: places. */
 static bool axes_join(const cek__dims *dims, const int64_t *strides, int from, int to, int64_t samples, int64_t least,
                       int64_t *step, int64_t *count)
 {
@@ -219,7 +221,8 @@ static bool matrices_lie(const cek__graph *graph, int flow, const cek__matrix *m
     return out->ld >= rows;
 }
 
-/* Axes in another order, of what begins where devices want it, can be read where they lie, with any number of samples. */
+/* Axes in another order, of what begins where devices want it, can be read where they lie, with any
+ * number of samples. */
 static bool read_in_place(const cek__graph *graph, int flow, const cek__matrix *m)
 {
     lies few, many;

@@ -45,7 +45,8 @@ cek_status cek__keep(cek__graph *graph, int reduced, int x, uint32_t axes, int *
 
 /* ---- gradient ---- */
 
-/* In equal parts to those that are the extreme: dy / their number, and 0 to the others. `dy` and y have ones for axes. */
+/* In equal parts to those that are the extreme: dy / their number, and 0 to the others. `dy` and y have
+ * ones for axes. */
 static cek_status extreme_gradient(cek__graph *graph, const cek__part *p, int dy, int *dx)
 {
     cek_status st;

@@ -76,14 +76,15 @@ CEK__SHARED CEK__CHECKED cek_status cek__arg(cek__graph *graph, int x, uint32_t 
 CEK__SHARED CEK__CHECKED cek_status cek__expand(cek__graph *graph, int x, const cek__dims *dims, int *out);
 /* One instruction over one or two flows (`b` 0: one), the smaller one broadcast as in NumPy. */
 CEK__SHARED CEK__CHECKED cek_status cek__chain(cek__graph *graph, uint32_t code, int a, int b, int *out);
-/* The same numbers in another type: rounded to nearest even, integers saturate. CEK_DTYPE_NONE: the one that is computed in.
- * Integers have no gradient. */
+/* The same numbers in another type: rounded to nearest even, integers saturate. CEK_DTYPE_NONE: the one that is
+ * computed in. Integers have no gradient. */
 CEK__SHARED CEK__CHECKED cek_status cek__cast(cek__graph *graph, int x, cek_dtype type, int *out);
 /* One number for all elements. */
 CEK__SHARED CEK__CHECKED cek_status cek__constant(cek__graph *graph, double value, const cek__dims *dims, int *out);
 /* The sum over the axes in the mask, which fall away. */
 CEK__SHARED CEK__CHECKED cek_status cek__sum(cek__graph *graph, int x, uint32_t axes, int *out);
-/* SUM, MEAN, MAX, MIN or SUM_SQUARES, whose gradients they have: that of MAX and MIN goes in equal parts to all that are it.
+/* SUM, MEAN, MAX, MIN or SUM_SQUARES, whose gradients they have: that of MAX and MIN goes in equal parts to all
+ * that are it.
  * Errors: CEK_INVALID: over samples. */
 CEK__SHARED CEK__CHECKED cek_status cek__reduce(cek__graph *graph, int x, uint32_t function, uint32_t axes, int *out);
 /* The same, over samples too: those that count, whatever padding holds. */
@@ -96,16 +97,16 @@ CEK__SHARED CEK__CHECKED cek_status cek__keep(cek__graph *graph, int reduced, in
 /* Along any axis but the samples'; the last one needs no copies. */
 CEK__SHARED CEK__CHECKED cek_status cek__softmax(cek__graph *graph, int x, int axis, int *out);
 CEK__SHARED CEK__CHECKED cek_status cek__log_softmax(cek__graph *graph, int x, int axis, int *out);
-/* A loss of one's own: the sum of v, samples along its first axis, of those that count; with weights `w` (0: none) that of
- * v w, where w is not 0. The trainer divides by the number of samples, or by what their labels weigh (cek__model_weigh). *out: the gradient of what is summed;
- * its part is the graph's loss. */
+/* A loss of one's own: the sum of v, samples along its first axis, of those that count; with weights `w` (0: none) that
+ * of v w, where w is not 0. The trainer divides by the number of samples, or by what their labels weigh
+ * (cek__model_weigh). *out: the gradient of what is summed; its part is the graph's loss. */
 CEK__SHARED CEK__CHECKED cek_status cek__loss(cek__graph *graph, int v, int w, int *out);
-/* PyTorch's transposed convolution: w [channels of x, channels of *out / groups, kernel...], and `more` elements at each axis'
- * end (NULL: none), fewer than the stride. */
+/* PyTorch's transposed convolution: w [channels of x, channels of *out / groups, kernel...], and `more` elements at
+ * each axis' end (NULL: none), fewer than the stride. */
 CEK__SHARED CEK__CHECKED cek_status cek__conv_transposed(cek__graph *graph, int x, int w, const cek__windows *windows,
                                                          int64_t groups, const int64_t *more, int *out);
-/* The padding with which an axis of windows, whose stride and dilation are set, gives in / stride elements, rounded up; an odd
- * one is behind. */
+/* The padding with which an axis of windows, whose stride and dilation are set, gives in / stride elements, rounded up;
+ * an odd one is behind. */
 CEK__SHARED void cek__windows_same(cek__windows *windows, int axis, int64_t in, int64_t kernel);
 
 #endif

@@ -1,7 +1,8 @@
 /* physical.h - how each flow lies in memory: images with their channels last, all else in the order of its axes.
  *
  * A pass over a whole graph, backward included, that asks no device: a mask and a sum never depend on one. A view of an
- * image costs nothing; who needs another order gets a reorder before it. A parameter lies as its first reader wants it. */
+ * image costs nothing; who needs another order gets a reorder before it. A parameter lies as its first
+ * reader wants it. */
 #ifndef CEK_NN_GRAPH_PHYSICAL_H
 #define CEK_NN_GRAPH_PHYSICAL_H
 

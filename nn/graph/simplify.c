@@ -1,10 +1,11 @@
 /* simplify.c - see simplify.h.
  *
- * ReLU before max-pooling changes places with it when training. The two commute exactly: ReLU is monotone, so the maximum
- * of its results is its result for the maximum, NaN included. Gradients agree too: where the maximum is positive, the first
- * place that attains it is the same before and after ReLU; where it is not, both orders send zero. After the pool there are
- * fewer elements (a quarter, for 2x2), the convolution's output need not be kept, and ReLU's gradient can ride in the
- * epilogue of the next layer's. In evaluation it stays where it is: within the convolution it costs nothing. */
+ * ReLU before max-pooling changes places with it when training. The two commute exactly: ReLU is monotone, so the
+ * maximum of its results is its result for the maximum, NaN included. Gradients agree too: where the maximum is
+ * positive, the first place that attains it is the same before and after ReLU; where it is not, both orders send zero.
+ * After the pool there are fewer elements (a quarter, for 2x2), the convolution's output need not be kept, and ReLU's
+ * gradient can ride in the epilogue of the next layer's. In evaluation it stays where it is: within the convolution
+ * it costs nothing. */
 #include "nn/graph/simplify.h"
 
 #include "nn/graph/parts.h"

@@ -4,8 +4,8 @@
 
 #include "nn/graph/graph.h"
 
-/* In evaluation dropout passes its input on, as it does with p = 0; when training, ReLU before a max-pool comes behind it. What
- * nobody reads is left out. */
+/* In evaluation dropout passes its input on, as it does with p = 0; when training, ReLU before a max-pool comes behind
+ * it. What nobody reads is left out. */
 CEK__SHARED void cek__simplify(cek__graph *graph, bool training);
 
 #endif

@@ -6,8 +6,8 @@
 
 #include "nn/graph/graph.h"
 
-/* The axes from the outermost in memory to the innermost. False where one axis is channels and pixels at once, so that no order
- * of axes tells how it lies: `order` is then that of the axes. */
+/* The axes from the outermost in memory to the innermost. False where one axis is channels and pixels at once, so that
+ * no order of axes tells how it lies: `order` is then that of the axes. */
 bool cek__axes_order(const cek__dims *dims, cek__image image, int order[CEK_RANK_MAX]);
 
 /* By axis, in elements, of a flow that has an order of axes. */

@@ -1,4 +1,5 @@
-/* types.c - looks ahead once, from the end, then goes through the sequence and gives each flow its type (see types.h). */
+/* types.c - looks ahead once, from the end, then goes through the sequence and gives each flow its
+ * type (see types.h). */
 #include "nn/graph/types.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* types.h - which flows have 16 bits, after physical.h and before fuse.h: the same graph with casts where types meet.
  *
- * Parts say how they take it (parts.h). What multiplies reads 16 bits and gives 16 bits to each sample's flows; what comes behind
- * follows what it reads. A parameter that nothing but such operations read is read in 16 bits too, as somebody keeps it beside its
- * full value. Everything else has the type that is computed in: what belongs to no sample (parameters, their gradients,
- * statistics), sums, softmax, losses and what only losses read, what the network gives.
+ * Parts say how they take it (parts.h). What multiplies reads 16 bits and gives 16 bits to each sample's flows; what
+ * comes behind follows what it reads. A parameter that nothing but such operations read is read in 16 bits too, as
+ * somebody keeps it beside its full value. Everything else has the type that is computed in: what belongs to no sample
+ * (parameters, their gradients, statistics), sums, softmax, losses and what only losses read, what the network gives.
  * Casts lie as what they read does: how a parameter lies does not hang on types. */
 #ifndef CEK_NN_GRAPH_TYPES_H
 #define CEK_NN_GRAPH_TYPES_H

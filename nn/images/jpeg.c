@@ -1,7 +1,7 @@
 /* jpeg.c - see jpeg.h.
  *
- * What is declared here is the part of TurboJPEG's API that is used (turbojpeg.h, version 2); it has no structs of its own. Nothing of
- * it is there when this is built. */
+ * What is declared here is the part of TurboJPEG's API that is used (turbojpeg.h, version 2); it has no structs of its
+ * own. Nothing of it is there when this is built. */
 #include "nn/images/jpeg.h"
 
 #include <stdlib.h>
@@ -46,7 +46,8 @@ bool cek__jpeg_magic(const uint8_t *bytes, size_t size)
     return size >= 3 && bytes[0] == 0xff && bytes[1] == 0xd8 && bytes[2] == 0xff;
 }
 
-/* Every block of 64 values takes a bit, but for runs of blocks that end a progressive scan: up to 2^15 of them in four bytes or so. */
+/* Every block of 64 values takes a bit, but for runs of blocks that end a progressive scan: up to 2^15 of them in four
+ * bytes or so. */
 static bool possible(int width, int height, size_t size)
 {
     return (uint64_t)width * (uint64_t)height / 64 <= (uint64_t)size << 14;

@@ -1,7 +1,7 @@
 /* library.h - a library of the system that is opened when it is first needed, and never linked.
  *
- * Owns: the handle, for as long as the process lives. Threads: any number may ask at once; it is opened by the first. A library that is
- * not there is asked for again the next time, so that it can be installed meanwhile.
+ * Owns: the handle, for as long as the process lives. Threads: any number may ask at once; it is opened by the first. A
+ * library that is not there is asked for again the next time, so that it can be installed meanwhile.
  * Must not know: what a library does. */
 #ifndef CEK_NN_IMAGES_LIBRARY_H
 #define CEK_NN_IMAGES_LIBRARY_H

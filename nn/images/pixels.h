@@ -18,7 +18,8 @@ typedef struct cek__pixels {
     uint8_t *values; /* [height][width][channels]; free() */
 } cek__pixels;
 
-/* Sets the sizes and takes memory, its contents undefined. CEK_BAD_INPUT: an axis of 0, or more pixels than there may be. */
+/* Sets the sizes and takes memory, its contents undefined. CEK_BAD_INPUT: an axis of 0, or more pixels than
+ * there may be. */
 CEK__SHARED CEK__CHECKED cek_status cek__pixels_make(int64_t height, int64_t width, uint32_t channels,
                                                      cek__pixels *out);
 CEK__SHARED void cek__pixels_free(cek__pixels *pixels); /* a zeroed one is accepted */

@@ -1,7 +1,7 @@
 /* png.c - see png.h.
  *
- * What is declared here is the part of libpng 1.6's simplified API that is used (png.h, "SIMPLIFIED API"); its struct is a part of the
- * ABI of libpng16.so.16. Nothing of it is there when this is built. */
+ * What is declared here is the part of libpng 1.6's simplified API that is used (png.h, "SIMPLIFIED API"); its struct
+ * is a part of the ABI of libpng16.so.16. Nothing of it is there when this is built. */
 #include "nn/images/png.h"
 
 #include <inttypes.h>

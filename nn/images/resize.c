@@ -1,7 +1,8 @@
 /* resize.c - see resize.h.
  *
- * Along the rows first, then along the columns, each result a sum over a few pixels with weights in 22 bits, rounded to 8: PIL's way
- * (Pillow, src/libImaging/Resample.c), whose order of operations on floats is kept so that weights are the same. */
+ * Along the rows first, then along the columns, each result a sum over a few pixels with weights in 22 bits, rounded to
+ * 8: PIL's way (Pillow, src/libImaging/Resample.c), whose order of operations on floats is kept so that weights
+ * are the same. */
 #include "nn/images/resize.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* activations.c - see activations.h. In each list value 0 is x and the n-th instruction gives value n + 1.
  *
- * What is not chosen must be finite all the same: its gradient is 0 times what it is made of. So an exponential that is not
- * wanted is that of 0. */
+ * What is not chosen must be finite all the same: its gradient is 0 times what it is made of. So an exponential that is
+ * not wanted is that of 0. */
 #include "nn/layers/activations.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* activations.h - functions of one element, each a chain of its own: values and gradients as PyTorch's, corners too. NaN passes.
+/* activations.h - functions of one element, each a chain of its own: values and gradients as PyTorch's, corners
+ * too. NaN passes.
  *
  * Must not know: the model. */
 #ifndef CEK_NN_LAYERS_ACTIVATIONS_H

@@ -23,8 +23,8 @@ out:
     return st;
 }
 
-/* [T,S], 1 where S is later than T, of no numbers but the shape: rows of T with one 0, then ones, then zeros, read in rows that
- * are shorter by one, so that each begins one element further to the left. */
+/* [T,S], 1 where S is later than T, of no numbers but the shape: rows of T with one 0, then ones, then zeros, read in
+ * rows that are shorter by one, so that each begins one element further to the left. */
 static cek_status future(cek__graph *graph, int64_t t, int64_t s, int *out)
 {
     cek_status st;

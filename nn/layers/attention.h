@@ -14,7 +14,8 @@ typedef struct cek__attention {
     double scale;  /* of the scores; 0: 1 / sqrt(E / heads) */
 } cek__attention;
 
-/* *out [N,T,F]: for each head the softmax over S of scale * q k^T, times v. Errors: CEK_INVALID for shapes that do not fit. */
+/* *out [N,T,F]: for each head the softmax over S of scale * q k^T, times v. Errors: CEK_INVALID for shapes that
+ * do not fit. */
 CEK__SHARED CEK__CHECKED cek_status cek__layer_attention(cek__graph *graph, const cek__attention *attention, int *out);
 
 #endif

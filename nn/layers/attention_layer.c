@@ -41,7 +41,8 @@ out:
     return st;
 }
 
-/* Of one width all three weights are one parameter, each a third of its rows. xavier_uniform_ draws from +-sqrt(6 / (rows + columns)). */
+/* Of one width all three weights are one parameter, each a third of its rows. xavier_uniform_ draws from +-sqrt(6 /
+ * (rows + columns)). */
 static cek_status weights_make(cek__layer *l, int64_t width, int w[PARTS])
 {
     cek_status st;

@@ -12,8 +12,8 @@ typedef struct cek__batch_norm {
     double momentum; /* the weight of the newest statistics */
 } cek__batch_norm;
 
-/* Of the layer's first input [N,C,..]: in training by the statistics of the samples, else by the running ones; by these alone where
- * no axis counts samples. */
+/* Of the layer's first input [N,C,..]: in training by the statistics of the samples, else by the running ones; by these
+ * alone where no axis counts samples. */
 CEK__CHECKED cek_status cek__batch_norm_parts(cek__layer *layer, const cek__batch_norm *norm, int *out);
 
 #endif

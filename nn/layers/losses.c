@@ -1,4 +1,5 @@
-/* losses.c - see losses.h. In each list values 0 and 1 are x and the target, those behind them are of the instructions in their order. */
+/* losses.c - see losses.h. In each list values 0 and 1 are x and the target, those behind them are of the instructions
+ * in their order. */
 #include "nn/layers/losses.h"
 
 #include <string.h>
@@ -58,7 +59,8 @@ cek_status cek__smooth_l1(cek__graph *graph, int x, int target, double beta, int
     return chain(graph, x, target, code, sizeof code, out);
 }
 
-/* With w = 1 + (positive - 1) t it is (1 - t) x + w ln(1 + exp(-x)), and the logarithm max(-x, 0) + ln(1 + exp(-|x|)). */
+/* With w = 1 + (positive - 1) t it is (1 - t) x + w ln(1 + exp(-x)), and the logarithm max(-x, 0) +
+ * ln(1 + exp(-|x|)). */
 cek_status cek__binary_cross_entropy(cek__graph *graph, int x, int target, double positive, int *out)
 {
     const instruction code[] = {

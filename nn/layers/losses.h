@@ -13,7 +13,8 @@ CEK__SHARED CEK__CHECKED cek_status cek__l1(cek__graph *graph, int x, int target
 CEK__SHARED CEK__CHECKED cek_status cek__squared_difference(cek__graph *graph, int x, int target, int *out);
 /* d^2 / (2 beta) where d = |x - target| is below beta > 0, else d - beta/2 */
 CEK__SHARED CEK__CHECKED cek_status cek__smooth_l1(cek__graph *graph, int x, int target, double beta, int *out);
-/* The cross-entropy of sigmoid(x) and target, that of targets weighed by `positive`: no logarithm of what is rounded to 0. */
+/* The cross-entropy of sigmoid(x) and target, that of targets weighed by `positive`: no logarithm of what is
+ * rounded to 0. */
 CEK__SHARED CEK__CHECKED cek_status cek__binary_cross_entropy(cek__graph *graph, int x, int target, double positive,
                                                               int *out);
 /* target (ln target - x), where x is a logarithm; 0 where target is */
@@ -37,8 +38,8 @@ typedef struct cek__class_options {
     int32_t ignored; /* with `ignores`: rows with this label count for nothing */
 } cek__class_options;
 
-/* Against labels, i32: the values as PyTorch sums them, weights and all. *weights: those of the rows, by whose sum PyTorch
- * divides; CEK__NOTHING where they are all 1. */
+/* Against labels, i32: the values as PyTorch sums them, weights and all. *weights: those of the rows, by whose sum
+ * PyTorch divides; CEK__NOTHING where they are all 1. */
 CEK__SHARED CEK__CHECKED cek_status cek__class_cross_entropy(cek__graph *graph, int logits, int labels,
                                                              const cek__class_options *options, int *out, int *weights);
 /* How many rows have the largest score where their label says, but for what is ignored: *part, which gives no flow. */

@@ -63,7 +63,8 @@ cek_status cek__rms_norm(cek__graph *graph, int x, uint32_t axes, double eps, in
     return scaled(graph, x, axes, eps, gamma, CEK__NOTHING, out);
 }
 
-/* A vector of channels as one that is broadcast to `axes` axes behind the channels' own, [groups][channels of one][1...]. */
+/* A vector of channels as one that is broadcast to `axes` axes behind the channels' own,
+ * [groups][channels of one][1...]. */
 static cek_status channels_view(cek__graph *graph, int vector, int64_t groups, int64_t each, int axes, int *out)
 {
     cek__dims dims = { .rank = 1 };

@@ -1,7 +1,8 @@
-/* norms.h - what is normalised over axes of a sample: centred values by the root of their mean square, PyTorch's biased variance.
+/* norms.h - what is normalised over axes of a sample: centred values by the root of their mean square,
+ * PyTorch's biased variance.
  *
- * `gamma` and `beta` (CEK__NOTHING: none) are the factor and what is added behind it. Samples are never mixed, so nothing here
- * knows padding.
+ * `gamma` and `beta` (CEK__NOTHING: none) are the factor and what is added behind it. Samples are never mixed, so
+ * nothing here knows padding.
  * Must not know: the model. */
 #ifndef CEK_NN_LAYERS_NORMS_H
 #define CEK_NN_LAYERS_NORMS_H

@@ -1,5 +1,5 @@
-/* parts_blocks.c - what is often wanted in a composition and made of several parts: softmax along an axis, normalisation, attention
- * (see parts.h of the public headers). */
+/* parts_blocks.c - what is often wanted in a composition and made of several parts: softmax along an axis,
+ * normalisation, attention (see parts.h of the public headers). */
 #include "core/base/options.h"
 #include "nn/layers/attention.h"
 #include "nn/layers/norms.h"

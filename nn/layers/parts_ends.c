@@ -1,5 +1,5 @@
-/* parts_ends.c - what is there before a network computes, as nodes: inputs, targets, and the parameters of other nodes (see parts.h
- * of the public headers). */
+/* parts_ends.c - what is there before a network computes, as nodes: inputs, targets, and the parameters of other nodes
+ * (see parts.h of the public headers). */
 #include <string.h>
 
 #include "nn/layers/parts_inside.h"

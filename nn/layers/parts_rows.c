@@ -1,5 +1,5 @@
-/* parts_rows.c - what whole numbers name, and arrays and random numbers, which come of nothing: as nodes (see parts.h of the public
- * headers). */
+/* parts_rows.c - what whole numbers name, and arrays and random numbers, which come of nothing: as nodes (see parts.h
+ * of the public headers). */
 #include <math.h>
 #include <string.h>
 

@@ -52,8 +52,8 @@ static cek_status pad_with_zeros(cek__graph *graph, cek__windows *w, int *x)
 
 /* ---- dilated windows, which devices have none of ---- */
 
-/* An axis of d * n elements is n groups of d: the k-th of each group make an image of their own, over which the windows have no gaps.
- * These images are channels. `count` windows of each axis are kept; all of their elements are there. */
+/* An axis of d * n elements is n groups of d: the k-th of each group make an image of their own, over which the windows
+ * have no gaps. These images are channels. `count` windows of each axis are kept; all of their elements are there. */
 static cek_status gaps_pool(cek__graph *graph, int x, uint32_t mode, const cek__windows *w, const int64_t *count,
                             int *out)
 {
@@ -105,7 +105,8 @@ out:
     return st;
 }
 
-/* What each mean is to be divided by, of what counts: `counted` elements from the first one of the padding on, or behind it. */
+/* What each mean is to be divided by, of what counts: `counted` elements from the first one of the padding on,
+ * or behind it. */
 static cek_status shares_divide(cek__graph *graph, int y, const cek__dims *counted, const int64_t *lo,
                                 const int64_t *hi, const cek__windows *w, const int64_t *count, int *out)
 {

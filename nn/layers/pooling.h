@@ -1,4 +1,5 @@
-/* pooling.h - pools as PyTorch has them, of parts: sizes rounded up, and windows that follow from the size that is wanted.
+/* pooling.h - pools as PyTorch has them, of parts: sizes rounded up, and windows that follow from the size
+ * that is wanted.
  *
  * Must not know: models, devices. */
 #ifndef CEK_NN_LAYERS_POOLING_H

@@ -1,7 +1,7 @@
 /* recurrent.c - see recurrent.h.
  *
- * What the steps read of the input is one product for all of them. A step keeps an axis of one element for itself, [N,1,H], so
- * that cuts of it are read where they lie. */
+ * What the steps read of the input is one product for all of them. A step keeps an axis of one element for itself,
+ * [N,1,H], so that cuts of it are read where they lie. */
 #include "nn/layers/recurrent.h"
 
 #include <stdlib.h>

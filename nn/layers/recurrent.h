@@ -6,7 +6,8 @@
 
 #include "nn/graph/graph.h"
 
-/* Flows, in PyTorch's order of gates (LSTM: i, f, g, o; GRU: r, z, n), each of H rows of the weights. 0: none, or zeros. */
+/* Flows, in PyTorch's order of gates (LSTM: i, f, g, o; GRU: r, z, n), each of H rows of the weights. 0:
+ * none, or zeros. */
 typedef struct cek__recurrent {
     int x;                      /* [N,T,D] */
     int w_input, w_state;       /* [gates * H, D], [gates * H, H] */

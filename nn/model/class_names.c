@@ -1,4 +1,5 @@
-/* class_names.c - what a model's classes are called: told to it, kept in its file (state.c), shown with its predictions.
+/* class_names.c - what a model's classes are called: told to it, kept in its file (state.c), shown
+ * with its predictions.
  *
  * In a file they are one text with '/' between them, which no folder's name has. */
 #include <inttypes.h>

@@ -10,7 +10,8 @@ typedef struct cek__purpose {
     bool softmax;  /* a prediction gives probabilities */
     cek_loss loss; /* 0: a prediction */
     cek_dtype target_type;
-    /* A prediction of several nodes gives their elements one behind the other, of each sample; 0: the model's output. */
+    /* A prediction of several nodes gives their elements one behind the other, of each sample; 0:
+     * the model's output. */
     const int *outputs;
     size_t output_count;
     cek_dtype low;       /* of 16 bits, where products read and give them (nn/graph/types.h); CEK_DTYPE_NONE: nowhere */
@@ -18,12 +19,13 @@ typedef struct cek__purpose {
 } cek__purpose;
 
 /* compose - the graph after all its passes, ready to be lowered; the caller clears it.
- * Errors: CEK_INVALID names a node whose parameters do not lead to the output and cannot be trained; CEK_OUT_OF_MEMORY. */
+ * Errors: CEK_INVALID names a node whose parameters do not lead to the output and cannot
+ * be trained; CEK_OUT_OF_MEMORY. */
 CEK__SHARED CEK__CHECKED cek_status cek__model_compose(const cek_model *model, const cek__purpose *purpose,
                                                        cek__graph *out);
 
-/* How each parameter lies on devices, images[parameter_count], and whether neither training nor evaluation reads it in more than
- * `low`, rounded[parameter_count]. */
+/* How each parameter lies on devices, images[parameter_count], and whether neither training nor evaluation reads it in
+ * more than `low`, rounded[parameter_count]. */
 CEK__CHECKED cek_status cek__model_images(const cek_model *model, cek_dtype low, cek__image *images, bool *rounded);
 
 /* Whether a parameter is nothing but the right side of products, row by row: it may lie in pieces of whole rows. */

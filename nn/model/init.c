@@ -107,7 +107,8 @@ static double dot(const double *a, const double *b, int64_t n)
     return sum;
 }
 
-/* Vector `k` of length n loses what it has in common with those before it, twice, since the first time leaves rounding. */
+/* Vector `k` of length n loses what it has in common with those before it, twice, since the first
+ * time leaves rounding. */
 static void make_orthogonal(double *vectors, int64_t k, int64_t n)
 {
     double *v = vectors + k * n, length;
@@ -286,8 +287,8 @@ out:
     return st;
 }
 
-/* PyTorch draws the weight and the bias of conv and linear layers uniformly from +-1/sqrt(fan_in) (kaiming_uniform_ with
- * a = sqrt 5 comes to the same). */
+/* PyTorch draws the weight and the bias of conv and linear layers uniformly from +-1/sqrt(fan_in) (kaiming_uniform_
+ * with a = sqrt 5 comes to the same). */
 static void parameter_init(cek__parameter *p, uint64_t seed, uint64_t stream)
 {
     const float bound = (float)(1 / sqrt(p->fan_in));

@@ -25,8 +25,8 @@ static const struct {
      * larger ones would start later in backward. */
     .bucket_bytes = 4 << 20,
     /* Larger weights of linear layers are cut, and a bucket is no larger either. OpenCL devices give a quarter of their
-     * memory at once: who has 400 MiB has room for such pieces. The weights of the networks that come with us are smaller
-     * (98 MiB), and stay one product. */
+     * memory at once: who has 400 MiB has room for such pieces. The weights of the networks that come with us are
+     * smaller (98 MiB), and stay one product. */
     .piece_bytes = 100 << 20,
     /* Offsets of operands, which a piece's rows shift along other operands too. */
     .align_bytes = CEK_ALIGNMENT,
@@ -60,8 +60,8 @@ out:
     return st;
 }
 
-/* Elements of each piece of a parameter but the last, which has what is left: rows that are a multiple of `align`, as equal
- * as that allows. */
+/* Elements of each piece of a parameter but the last, which has what is left: rows that are a multiple of `align`, as
+ * equal as that allows. */
 static uint64_t piece_elements(const cek_model *model, size_t parameter, uint64_t most, uint64_t align)
 {
     const cek_parameter *p = &model->parameters[parameter].public;

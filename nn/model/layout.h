@@ -2,14 +2,15 @@
  * and from PyTorch's order.
  *
  * A bucket is one device memory; a parameter lies in one bucket, contiguous, at a multiple of 256
- * bytes. The weights of a large linear layer lie in several, in pieces of whole rows: devices give less at once than they
- * have. What is cut, and where, follows from the model and the type alone, since sums over pieces round otherwise: so no
- * result depends on what a device gives. The same layout serves parameters, gradients and optimizer state, on every device and for
- * every micro-batch size, so that replicating, reducing, updating and saving are operations on
+ * bytes. The weights of a large linear layer lie in several, in pieces of whole rows: devices give less at once than
+ * they have. What is cut, and where, follows from the model and the type alone, since sums over pieces round otherwise:
+ * so no result depends on what a device gives. The same layout serves parameters, gradients and optimizer state, on
+ * every device and for every micro-batch size, so that replicating, reducing, updating and saving are operations on
  * ranges of buckets. Bucket 0 holds the *last* layers' parameters: buckets are in the order in
  * which backward finishes them.
- * Where products read 16 bits, a parameter that nothing else reads has a rounded copy, which devices compute with and send to each
- * other; the full value is its owner's. In each bucket such parameters lie behind all others, and their copies in one memory more.
+ * Where products read 16 bits, a parameter that nothing else reads has a rounded copy, which devices compute with and
+ * send to each other; the full value is its owner's. In each bucket such parameters lie behind all others, and their
+ * copies in one memory more.
  * Must not know: devices, plans, the trainer. */
 #ifndef CEK_NN_MODEL_LAYOUT_H
 #define CEK_NN_MODEL_LAYOUT_H

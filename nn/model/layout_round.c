@@ -1,8 +1,8 @@
-/* layout_round.c - f32 in 16 bits, on the host: what all devices begin with, before owners send what they have rounded, and what
- * they evaluate an average with.
+/* layout_round.c - f32 in 16 bits, on the host: what all devices begin with, before owners send what they have rounded,
+ * and what they evaluate an average with.
  *
- * Not what takes an owner's place later: a device may take what is below the smallest normal number for zero, and the others
- * have its copy. */
+ * Not what takes an owner's place later: a device may take what is below the smallest normal number for zero, and the
+ * others have its copy. */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* model.h - the inside of cek_model: its graph of parts, the parameters that it reads, and the nodes that callers know it by.
+/* model.h - the inside of cek_model: its graph of parts, the parameters that it reads, and the nodes that callers
+ * know it by.
  *
  * Owns: what a model is, and its names. layer.h adds to it, compose.h makes the graph of a plan of it.
  * A node is what one call gave: a flow of the graph, the name of its layer, and how people see it. nn/train uses the
@@ -104,8 +105,8 @@ struct cek_model {
 
 /* The node that the model gives. */
 CEK__SHARED int cek__model_output(const cek_model *model);
-/* What a batch has for the targets of a loss: `columns` values or labels for each sample, of the first type that is i32 or f32.
- * cek__model_own_targets: those of the model's own loss; false: it has none. */
+/* What a batch has for the targets of a loss: `columns` values or labels for each sample, of the first type that is i32
+ * or f32. cek__model_own_targets: those of the model's own loss; false: it has none. */
 typedef struct cek__targets {
     cek_dtype type;
     uint32_t columns;
@@ -117,7 +118,8 @@ typedef struct cek__amount {
     double weight;  /* what the sum of losses is divided by */
     int64_t labels; /* of which answers can be right; 0: of a loss without classes */
 } cek__amount;
-/* That of the labels of so many samples, for a loss of the model's own. Errors: CEK_BAD_INPUT: a label that is no class. */
+/* That of the labels of so many samples, for a loss of the model's own. Errors: CEK_BAD_INPUT: a label that
+ * is no class. */
 CEK__SHARED CEK__CHECKED cek_status cek__model_weigh(const cek_model *model, const int32_t *labels, int64_t samples,
                                                      cek__amount *out);
 
@@ -154,8 +156,8 @@ const cek_parameter *cek__model_tensor(const cek_model *model, size_t index);
 /* Whether training computes with several samples at once, as batch norm does: their groups matter. */
 CEK__SHARED bool cek__model_mixes_samples(const cek_model *model);
 
-/* The type of samples in host memory that a caller asks for (0: whatever is usual), held against what the model takes: u8 or f32
- * where any of its inputs is data, i32 where all are whole numbers. */
+/* The type of samples in host memory that a caller asks for (0: whatever is usual), held against what the model takes:
+ * u8 or f32 where any of its inputs is data, i32 where all are whole numbers. */
 CEK__SHARED CEK__CHECKED cek_status cek__model_take_input_type(const cek_model *model, cek_dtype asked, cek_dtype *out);
 /* Elements of one sample. */
 CEK__SHARED int64_t cek__model_inputs(const cek_model *model, size_t input);

@@ -80,7 +80,8 @@ static cek_status options_check(const cek_model *model, const cek__plan_options 
     return CEK_OK;
 }
 
-/* Parameters lie as the layout has them, whatever this purpose reads first, and of those with rounded copies these are read. */
+/* Parameters lie as the layout has them, whatever this purpose reads first, and of those with rounded copies
+ * these are read. */
 static cek_status images_check(const cek__layout *layout, const cek__graph *graph)
 {
     for (int i = 0; i < graph->length; i++) {

@@ -93,8 +93,9 @@ bool cek__plan_next_left(const cek__plan *plan, int *at, cek__left *out);
 enum { CEK__PLAN_BINDINGS = 2 };
 CEK__SHARED CEK__CHECKED cek_status cek__plan_bind(cek__plan *plan, size_t index, const cek__plan_binding *binding);
 
-/* forward - enqueues the input's conversion, the forward pass and the loss (with its gradient when training): all of it,
- * or a segment, which run in order. With cut_forward these are the layout's, of every plan the same; else it is one. */
+/* forward - enqueues the input's conversion, the forward pass and the loss (with its gradient when training): all of
+ * it, or a segment, which run in order. With cut_forward these are the layout's, of every plan the same; else
+ * it is one. */
 CEK__SHARED size_t cek__plan_forward_count(const cek__plan *plan);
 CEK__SHARED CEK__CHECKED cek_status cek__plan_forward(cek__plan *plan, size_t index, cek_stream *stream);
 CEK__SHARED CEK__CHECKED cek_status cek__plan_forward_segment(cek__plan *plan, size_t index, cek_stream *stream,
@@ -109,7 +110,8 @@ CEK__SHARED size_t cek__plan_segment_buckets(const cek__plan *plan, size_t segme
 CEK__SHARED CEK__CHECKED cek_status cek__plan_backward(cek__plan *plan, size_t index, cek_stream *stream,
                                                        size_t segment, bool accumulate);
 
-/* step - forward, all of backward, overwriting, and the tail, as one where nobody needs to know of what lies between. */
+/* step - forward, all of backward, overwriting, and the tail, as one where nobody needs to know of
+ * what lies between. */
 CEK__SHARED CEK__CHECKED cek_status cek__plan_step(cek__plan *plan, size_t index, cek_stream *stream,
                                                    const cek__tail *tail);
 CEK__SHARED bool cek__plan_step_is_refused(const cek__plan *plan, size_t index); /* it gains nothing there */

@@ -2,9 +2,9 @@
  *
  * A file that is loaded names exactly the model's parameters, all with or all without a leading "module." (which
  * torch.nn.DataParallel puts there). Beside them it may count batches: single integers whose names end in
- * ".num_batches_tracked", which PyTorch's batch norm keeps and nothing computes with, are passed over where the model has
- * none of that name; so are the further names of a parameter that the model reads in several places (cek_part_shared) and
- * PyTorch has in each. Everything is converted before anything in the model changes.
+ * ".num_batches_tracked", which PyTorch's batch norm keeps and nothing computes with, are passed over where the model
+ * has none of that name; so are the further names of a parameter that the model reads in several places
+ * (cek_part_shared) and PyTorch has in each. Everything is converted before anything in the model changes.
  * Must not know: the file's form (nn/formats/state_file.h). */
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* gpt.c - a small language model on bytes: what comes behind each, seen from those before it.
  *
- * Pre-norm blocks of causal attention and a wide layer, positions that are learnt, a head tied to the table of bytes. Names are
- * GPT-2's; within a block those of PyTorch's MultiheadAttention and of a Sequential. Begins as GPT-2 does. */
+ * Pre-norm blocks of causal attention and a wide layer, positions that are learnt, a head tied to the table of bytes.
+ * Names are GPT-2's; within a block those of PyTorch's MultiheadAttention and of a Sequential. Begins as GPT-2 does. */
 #include <math.h>
 #include <stdio.h>
 

@@ -126,7 +126,8 @@ static cek_status not_found(const char *text)
     return cek__fail(CEK_NOT_FOUND, "no model is called \"%.60s\"; there are %s%s", text, names, hint(text, &near));
 }
 
-/* "resnet18:10" is resnet18 with ten classes. *number is what it says, or else the network's own. Errors: CEK_NOT_FOUND. */
+/* "resnet18:10" is resnet18 with ten classes. *number is what it says, or else the network's
+ * own. Errors: CEK_NOT_FOUND. */
 static cek_status builtin_find(const char *text, const struct builtin **out, int64_t *number)
 {
     cek_status st = CEK_OK;

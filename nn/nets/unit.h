@@ -11,7 +11,8 @@ typedef struct cek__unit {
     int64_t out;
     uint32_t kernel, stride, groups; /* 0 = 1 */
 } cek__unit;
-/* The convolution begins as torch.nn.init.kaiming_normal_ has it by outputs. Reads node *x, and *x becomes what it gives. */
+/* The convolution begins as torch.nn.init.kaiming_normal_ has it by outputs. Reads node *x, and *x becomes
+ * what it gives. */
 CEK__CHECKED cek_status cek__unit_add(cek_model *model, const cek__unit *unit, int *x);
 /* The mean of each channel, dropout where p is not 0, and a linear layer of this name with so many outputs. */
 CEK__CHECKED cek_status cek__head_add(cek_model *model, int x, double p, const char *name, int64_t classes);

@@ -1,5 +1,5 @@
-/* attend.c - Attention as ONNX has it since opset 23: heads as an axis or not, fewer of keys than of queries, what came before (see
- * operators.h).
+/* attend.c - Attention as ONNX has it since opset 23: heads as an axis or not, fewer of keys than of queries, what came
+ * before (see operators.h).
  *
  * A mask is what is added to the scores: truth values become 0 and -infinity. */
 #include <math.h>

@@ -21,7 +21,8 @@ static int64_t before_samples(const cek__dims *x)
     return before;
 }
 
-/* Sizes as the file has them: 0 is that of x, -1 what is left, where `open` is. *of_batch: the axis of those that depend on it. */
+/* Sizes as the file has them: 0 is that of x, -1 what is left, where `open` is. *of_batch: the axis of those that
+ * depend on it. */
 static cek_status sizes_take(const cek__onnx_call *c, const cek__fold_value *v, const cek__dims *x, cek__dims *y,
                              int *open)
 {
@@ -54,9 +55,9 @@ static cek_status sizes_take(const cek__onnx_call *c, const cek__fold_value *v, 
     return CEK_OK;
 }
 
-/* How an axis of a shape may hold the samples, the likeliest first: it begins where they do; or before, with what stands in front
- * of them in one axis; or it begins there and takes in all that is behind. Where the batch is 1 each may be true, and only
- * what follows would tell. */
+/* How an axis of a shape may hold the samples, the likeliest first: it begins where they do; or before, with what
+ * stands in front of them in one axis; or it begins there and takes in all that is behind. Where the batch is 1 each
+ * may be true, and only what follows would tell. */
 typedef enum fit { FIT_NONE, FIT_BEGINS, FIT_CONTAINS, FIT_SWALLOWS } fit;
 
 /* Of axis i, which begins behind `at` elements and has `size` for each sample. */
@@ -71,7 +72,8 @@ static fit axis_fit(int64_t before, int64_t at, int64_t size, bool last)
     return reach % before == 0 ? FIT_CONTAINS : FIT_NONE;
 }
 
-/* The axis that is the batch has no number of its own (the open one), or where the file's batch is one, a multiple of it. */
+/* The axis that is the batch has no number of its own (the open one), or where the file's batch is one, a
+ * multiple of it. */
 static void samples_place(const cek__onnx_import *import, const cek__dims *x, cek__dims *y, int open)
 {
     const int64_t all = cek__dims_elements(x, 0, x->rank, 1), before = before_samples(x);

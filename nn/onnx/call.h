@@ -1,7 +1,7 @@
 /* call.h - one node of an ONNX file on its way to parts: what the function of its operator reads, and what it gives.
  *
- * Owns: which of a file's values are flows of the model's graph. An operator's function reads its inputs as flows, or as numbers
- * that are known while the file is read, adds parts and gives the flows of the outputs.
+ * Owns: which of a file's values are flows of the model's graph. An operator's function reads its inputs as flows, or
+ * as numbers that are known while the file is read, adds parts and gives the flows of the outputs.
  * What it refuses is CEK_UNSUPPORTED with the cause alone; file, node and operator are put before it (import.c).
  * Must not know: how a file is read. */
 #ifndef CEK_NN_ONNX_CALL_H
@@ -42,14 +42,14 @@ typedef struct cek__onnx_call {
 /* ---- inputs ---- */
 
 bool cek__call_has(const cek__onnx_call *c, size_t input);
-/* A flow: what a node gave; a weight of several numbers, which is a parameter if all of them are finite and else a buffer; a
- * constant. What the file says of a weight (cek__onnx_role) counts more. What is computed of weights alone is computed when it runs,
- * so that they can be trained. Integers are i32: CEK_UNSUPPORTED where one is too large. */
+/* A flow: what a node gave; a weight of several numbers, which is a parameter if all of them are finite and else a
+ * buffer; a constant. What the file says of a weight (cek__onnx_role) counts more. What is computed of weights alone is
+ * computed when it runs, so that they can be trained. Integers are i32: CEK_UNSUPPORTED where one is too large. */
 CEK__CHECKED cek_status cek__call_flow(cek__onnx_call *c, size_t input, int *flow);
 /* The same, of which a single number is a parameter too. */
 CEK__CHECKED cek_status cek__call_weight(cek__onnx_call *c, size_t input, int *flow);
-/* A buffer of this node alone, of what is a weight of the file, under its name there; a weight that others read too stays theirs, and
- * the buffer is called as the node's output, and `suffix` behind it. */
+/* A buffer of this node alone, of what is a weight of the file, under its name there; a weight that others read too
+ * stays theirs, and the buffer is called as the node's output, and `suffix` behind it. */
 CEK__CHECKED cek_status cek__call_buffer(cek__onnx_call *c, size_t input, const char *suffix, int *flow);
 /* What is known while the file is read. CEK_UNSUPPORTED where it is not. */
 CEK__CHECKED cek_status cek__call_known(cek__onnx_call *c, size_t input, const cek__fold_value **out);

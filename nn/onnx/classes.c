@@ -1,4 +1,5 @@
-/* classes.c - operators that compare scores of classes, axis 1 of [N,C,...], with labels or with each other (see operators.h). */
+/* classes.c - operators that compare scores of classes, axis 1 of [N,C,...], with labels or with each
+ * other (see operators.h). */
 #include <stdlib.h>
 #include <string.h>
 

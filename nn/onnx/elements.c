@@ -87,17 +87,24 @@ cek_status cek__onnx_formula(cek__onnx_call *c)
         uint32_t count;
         instruction code[8];
     } formulas[] = {
-        [CEK__FORMULA_CEIL] = { 3, { { .code = CEK_PW_NEG }, { .code = CEK_PW_FLOOR, .a = 1 }, { .code = CEK_PW_NEG, .a = 2 } } },
-        [CEK__FORMULA_RECIPROCAL] = { 2, { { .code = CEK_PW_CONST, .imm = 1 }, { .code = CEK_PW_DIV, .a = 1, .b = 0 } } },
+        [CEK__FORMULA_CEIL] = { 3,
+          { { .code = CEK_PW_NEG }, { .code = CEK_PW_FLOOR, .a = 1 }, { .code = CEK_PW_NEG, .a = 2 } } },
+        [CEK__FORMULA_RECIPROCAL] = { 2,
+          { { .code = CEK_PW_CONST, .imm = 1 }, { .code = CEK_PW_DIV, .a = 1, .b = 0 } } },
         [CEK__FORMULA_SOFTSIGN] = { 3, { { .code = CEK_PW_ABS }, { .code = CEK_PW_ADD_IMM, .a = 1, .imm = 1 },
                                          { .code = CEK_PW_DIV, .a = 0, .b = 2 } } },
-        [CEK__FORMULA_TAN] = { 3, { { .code = CEK_PW_SIN }, { .code = CEK_PW_COS }, { .code = CEK_PW_DIV, .a = 1, .b = 2 } } },
+        [CEK__FORMULA_TAN] = { 3,
+          { { .code = CEK_PW_SIN }, { .code = CEK_PW_COS }, { .code = CEK_PW_DIV, .a = 1, .b = 2 } } },
         [CEK__FORMULA_SINH] = { 5, { { .code = CEK_PW_EXPM1 }, { .code = CEK_PW_NEG }, { .code = CEK_PW_EXPM1, .a = 2 },
-                                     { .code = CEK_PW_SUB, .a = 1, .b = 3 }, { .code = CEK_PW_MUL_IMM, .a = 4, .imm = 0.5 } } },
+                                     { .code = CEK_PW_SUB, .a = 1, .b = 3 },
+                                       { .code = CEK_PW_MUL_IMM, .a = 4, .imm = 0.5 } } },
         [CEK__FORMULA_COSH] = { 5, { { .code = CEK_PW_EXP }, { .code = CEK_PW_NEG }, { .code = CEK_PW_EXP, .a = 2 },
-                                     { .code = CEK_PW_ADD, .a = 1, .b = 3 }, { .code = CEK_PW_MUL_IMM, .a = 4, .imm = 0.5 } } },
-        [CEK__FORMULA_ATANH] = { 5, { { .code = CEK_PW_LOG1P }, { .code = CEK_PW_NEG }, { .code = CEK_PW_LOG1P, .a = 2 },
-                                      { .code = CEK_PW_SUB, .a = 1, .b = 3 }, { .code = CEK_PW_MUL_IMM, .a = 4, .imm = 0.5 } } },
+                                     { .code = CEK_PW_ADD, .a = 1, .b = 3 },
+                                       { .code = CEK_PW_MUL_IMM, .a = 4, .imm = 0.5 } } },
+        [CEK__FORMULA_ATANH] = { 5,
+          { { .code = CEK_PW_LOG1P }, { .code = CEK_PW_NEG }, { .code = CEK_PW_LOG1P, .a = 2 },
+                                      { .code = CEK_PW_SUB, .a = 1, .b = 3 },
+                                        { .code = CEK_PW_MUL_IMM, .a = 4, .imm = 0.5 } } },
         [CEK__FORMULA_ACOSH] = { 5, { { .code = CEK_PW_MUL }, { .code = CEK_PW_ADD_IMM, .a = 1, .imm = -1 },
                                       { .code = CEK_PW_SQRT, .a = 2 }, { .code = CEK_PW_ADD, .a = 0, .b = 3 },
                                       { .code = CEK_PW_LOG, .a = 4 } } },
@@ -128,7 +135,8 @@ cek_status cek__onnx_asinh(cek__onnx_call *c)
     return chain_of(c, 1, COUNT(code), code);
 }
 
-/* To the nearest whole number, halves to the even one: floor f, f + 1 above the middle, in the middle the even one of both. */
+/* To the nearest whole number, halves to the even one: floor f, f + 1 above the middle, in the middle the even
+ * one of both. */
 cek_status cek__onnx_round(cek__onnx_call *c)
 {
     const instruction code[] = {
@@ -167,8 +175,8 @@ cek_status cek__onnx_is_inf(cek__onnx_call *c)
 
 enum { QUOTIENT_BITS = 32, BITS_AT_ONCE = 4 };
 
-/* What is left of a where b is taken away as often as it goes into it, less often than 2^32: b times each power of two, from
- * the largest on, once at most. What is taken is more than half of what is there, so the difference is exact. */
+/* What is left of a where b is taken away as often as it goes into it, less often than 2^32: b times each power of two,
+ * from the largest on, once at most. What is taken is more than half of what is there, so the difference is exact. */
 static cek_status remainder_of(cek__onnx_call *c, int a, int b, int *out)
 {
     cek_status st = CEK_OK;

@@ -1,4 +1,5 @@
-/* export.c - a model as an ONNX file (see nn.h, export.h): its inputs, what its output depends on part by part, its output. */
+/* export.c - a model as an ONNX file (see nn.h, export.h): its inputs, what its output depends on part by
+ * part, its output. */
 #include "nn/onnx/export.h"
 
 #include <stdarg.h>

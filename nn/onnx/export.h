@@ -1,7 +1,7 @@
 /* export.h - what the files of exporting share: a model's graph on its way into the nodes of an ONNX file.
  *
- * Owns: the values of the file and their names. A value is a number; what gives one returns it, or -1 once something has failed,
- * which stays with the export, so that what a part becomes is written as an expression and looked at once.
+ * Owns: the values of the file and their names. A value is a number; what gives one returns it, or -1 once something
+ * has failed, which stays with the export, so that what a part becomes is written as an expression and looked at once.
  * Must not know: how a file is written. */
 #ifndef CEK_NN_ONNX_EXPORT_H
 #define CEK_NN_ONNX_EXPORT_H

@@ -245,7 +245,8 @@ static int pool_put(cek__export *e, const cek__part *part)
 
 /* ---- biases, which belong to the node of what they are added to ---- */
 
-/* Of a chain that adds a vector to a convolution's channels or to a product's rows: that part, and the vector's flow. */
+/* Of a chain that adds a vector to a convolution's channels or to a product's rows: that part, and
+ * the vector's flow. */
 static const cek__part *biased_match(const cek__export *e, const cek__part *part, int *bias)
 {
     const cek__part *of;

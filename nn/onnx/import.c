@@ -1,6 +1,7 @@
 /* import.c - a model of an ONNX file: its inputs (inputs.c), its nodes in order, its output (see nn.h, call.h).
  *
- * Where the nodes cannot be explained with an axis that counts samples, and all sizes are numbers, the whole batch is one sample.
+ * Where the nodes cannot be explained with an axis that counts samples, and all sizes are numbers, the whole batch
+ * is one sample.
  * Must not know: what an operator computes. */
 #include <stdlib.h>
 #include <string.h>

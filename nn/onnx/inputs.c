@@ -1,6 +1,7 @@
 /* inputs.c - the inputs of an ONNX file on their way into a model (see import.h).
  *
- * Owns: what counts samples. The batch is an axis that the file names, or the first one, whatever number it has there. */
+ * Owns: what counts samples. The batch is an axis that the file names, or the first one, whatever number
+ * it has there. */
 #include <stdlib.h>
 #include <string.h>
 

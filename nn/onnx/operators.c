@@ -180,8 +180,8 @@ static int type_here(const cek__onnx_import *i, int value, int *from)
     return 0;
 }
 
-/* Each node stands behind what it reads, so this ends; what it goes by is told for the next one, so a file of many that ask takes
- * no longer. */
+/* Each node stands behind what it reads, so this ends; what it goes by is told for the next one, so a file of many that
+ * ask takes no longer. */
 int cek__onnx_type_of(const cek__onnx_import *i, int value)
 {
     int type = value == CEK__ONNX_NONE ? NOT_TOLD : 0;

@@ -1,6 +1,7 @@
 /* operators.h - which operators of ONNX there are as parts, and the functions that add them.
  *
- * A function reads its node through call.h and gives c->out. `argument` in the table says which of several like ones it is.
+ * A function reads its node through call.h and gives c->out. `argument` in the table says which of several like
+ * ones it is.
  * Must not know: how a file is read, models beside the layer that is being added. */
 #ifndef CEK_NN_ONNX_OPERATORS_H
 #define CEK_NN_ONNX_OPERATORS_H

@@ -265,7 +265,8 @@ out:
     return st;
 }
 
-/* Along an axis, the element that the index at the same place names: rows of as many tables as there are places beside it. */
+/* Along an axis, the element that the index at the same place names: rows of as many tables as there are
+ * places beside it. */
 cek_status cek__onnx_gather_elements(cek__onnx_call *c)
 {
     cek_status st;

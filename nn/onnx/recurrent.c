@@ -1,4 +1,5 @@
-/* recurrent.c - LSTM and GRU as ONNX has them: [T,N,D], both directions in one node, gates in an order of its own (see operators.h). */
+/* recurrent.c - LSTM and GRU as ONNX has them: [T,N,D], both directions in one node, gates in an order of its
+ * own (see operators.h). */
 #include "nn/layers/recurrent.h"
 
 #include <string.h>

@@ -9,7 +9,8 @@ typedef cek_pointwise_instruction instruction;
 
 /* ---- products ---- */
 
-/* A vector counts as a matrix of one row on the left, of one column on the right; that axis is not there in what is given. */
+/* A vector counts as a matrix of one row on the left, of one column on the right; that axis is not there in
+ * what is given. */
 static cek_status as_matrix(cek__onnx_call *c, int x, bool left, int *out)
 {
     cek__dims dims = *cek__call_dims(c, x);

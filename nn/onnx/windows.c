@@ -187,7 +187,8 @@ out:
     return st;
 }
 
-/* (the sum of |x|^p)^(1/p) over each window: its mean times how many elements it has, those of the padding among them. */
+/* (the sum of |x|^p)^(1/p) over each window: its mean times how many elements it has, those of the
+ * padding among them. */
 cek_status cek__onnx_lp_pool(cek__onnx_call *c)
 {
     cek_status st;

@@ -99,8 +99,8 @@ CEK__SHARED cek_status cek__program_value(cek__program *program, cek__value valu
 cek_status cek__program_within(cek__program *program, int of, uint64_t at, int *out);
 
 /* emit - creates an op and appends its instruction. `operands`: values by slot; the descriptor's
- * mask, alignment and math are filled in here. A product with weights, or their gradient, in pieces becomes one for each; no other
- * operation reads such.
+ * mask, alignment and math are filled in here. A product with weights, or their gradient, in pieces becomes one for
+ * each; no other operation reads such.
  * `twice`: outputs that a second form of the op adds to. A reserve's size is taken from the op.
  * CEK_UNSUPPORTED (names what is emitted, the operation and who cannot do it) adds nothing to the program. What has an
  * activation or a derivative within is not left to another device for that. */

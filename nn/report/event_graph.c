@@ -1,5 +1,5 @@
-/* event_graph.c - a model's layers as the graph that TensorBoard draws: a box for each, in boxes by their names, with the shapes that
- * go between them.
+/* event_graph.c - a model's layers as the graph that TensorBoard draws: a box for each, in boxes by their names, with
+ * the shapes that go between them.
  *
  * Field numbers are those of graph.proto, node_def.proto and attr_value.proto. Must not know: what a layer computes. */
 #include <stdio.h>
@@ -63,8 +63,8 @@ out:
     return st;
 }
 
-/* "layer1.0.conv1" as a box in a box in a box; what was called by its position also says what it is, "0-conv"; what another node is
- * called already, its number. */
+/* "layer1.0.conv1" as a box in a box in a box; what was called by its position also says what it is, "0-conv"; what
+ * another node is called already, its number. */
 static cek_status name_make(const cek_model *model, int index, char *const *before, char **out)
 {
     cek_status st;

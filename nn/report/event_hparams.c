@@ -1,7 +1,7 @@
 /* event_hparams.c - what a run was asked for, and what became of it, as TensorBoard's table of runs reads them.
  *
- * Three values without a step, under names that the plugin knows; what they tell is in its metadata (its plugin_data.proto and
- * api.proto). */
+ * Three values without a step, under names that the plugin knows; what they tell is in its metadata (its
+ * plugin_data.proto and api.proto). */
 #include <stdlib.h>
 #include <string.h>
 

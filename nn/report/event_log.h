@@ -1,6 +1,7 @@
 /* event_log.h - what the files of an event log share: events, and values of summaries in them.
  *
- * Owns: the records of one log (records.h). Field numbers are those of TensorBoard's event.proto, summary.proto and tensor.proto.
+ * Owns: the records of one log (records.h). Field numbers are those of TensorBoard's event.proto,
+ * summary.proto and tensor.proto.
  * Must not know: what is trained. Threads: one at a time. */
 #ifndef CEK_NN_REPORT_EVENT_LOG_H
 #define CEK_NN_REPORT_EVENT_LOG_H

@@ -1,4 +1,5 @@
-/* histogram.c - see histogram.h. Limits are those of TensorFlow's own histograms (core/lib/histogram), which others' are compared with. */
+/* histogram.c - see histogram.h. Limits are those of TensorFlow's own histograms (core/lib/histogram), which others'
+ * are compared with. */
 #include "nn/report/histogram.h"
 
 #include <float.h>

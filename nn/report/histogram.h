@@ -1,5 +1,5 @@
-/* histogram.h - how often values fall between TensorBoard's bucket limits: 0, and from 1e-12 on by 10 % each up to 1e20, both ways,
- * with everything beyond in the outermost.
+/* histogram.h - how often values fall between TensorBoard's bucket limits: 0, and from 1e-12 on by 10 % each up to
+ * 1e20, both ways, with everything beyond in the outermost.
  *
  * Must not know: files, tags. */
 #ifndef CEK_NN_REPORT_HISTOGRAM_H

@@ -1,4 +1,5 @@
-/* balance.h - shares by measurement: what the schedule wants to know of the devices, and what its answers mean for a team.
+/* balance.h - shares by measurement: what the schedule wants to know of the devices, and what its answers mean
+ * for a team.
  *
  * Owns: the schedule, the first look at the devices' links and memory, questions to devices outside, what is logged.
  * Must not know: how steps run. From the trainer's thread. */

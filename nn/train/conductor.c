@@ -9,8 +9,9 @@
 #include "core/base/thread.h"
 #include "nn/train/conductor_inside.h"
 
-/* Fetches under way between two devices, and sends of one. A place is taken while its shard leaves and while it arrives, so two
- * keep a link busy if nobody is ever late; with four, of half the size, a step that the exchange holds up is a tenth shorter. */
+/* Fetches under way between two devices, and sends of one. A place is taken while its shard leaves and while it
+ * arrives, so two keep a link busy if nobody is ever late; with four, of half the size, a step that the exchange holds
+ * up is a tenth shorter. */
 enum { CREDITS = 4 };
 
 /* ---- steps ---- */
@@ -35,7 +36,8 @@ static bool nobody_acts(const cek__conductor *c)
     return c->busy == 0;
 }
 
-/* After a failure: no thread is inside a device any more, and no device that still answers reads the caller's samples. */
+/* After a failure: no thread is inside a device any more, and no device that still answers reads
+ * the caller's samples. */
 static cek_status give_up(cek__conductor *c)
 {
     cek__conductor_await(c, nobody_acts);

@@ -1,15 +1,15 @@
 /* conductor.h - carries out what the order of a step (order.h) gives out, on all devices at once.
  *
- * Owns: the threads, each device's streams beside the computing one, what is under way on them, the batches and results of
- * the steps that are not collected.
- * Must not know: how bytes travel (exchange.h), how gradients are added (reducer.h), what an update is (optimizer.h), what a
- * batch means (trainer.c).
+ * Owns: the threads, each device's streams beside the computing one, what is under way on them, the batches and results
+ * of the steps that are not collected.
+ * Must not know: how bytes travel (exchange.h), how gradients are added (reducer.h), what an update is (optimizer.h),
+ * what a batch means (trainer.c).
  *
- * A lone device is served when a step is submitted, on the thread of its crew: everything is queued when submit returns. With several devices each has a
- * thread, which on a device that works beside the host is two: the feeder queues uploads and computation, the porter moves
- * bytes, adds and updates on streams of its own, and looks for what has ended. A thread calls one device, a stream has one
- * thread. What needs another device is enqueued when that was seen to have finished, never before: nobody waits for anybody
- * in a driver. */
+ * A lone device is served when a step is submitted, on the thread of its crew: everything is queued when submit
+ * returns. With several devices each has a thread, which on a device that works beside the host is two: the feeder
+ * queues uploads and computation, the porter moves bytes, adds and updates on streams of its own, and looks for what
+ * has ended. A thread calls one device, a stream has one thread. What needs another device is enqueued when that was
+ * seen to have finished, never before: nobody waits for anybody in a driver. */
 #ifndef CEK_NN_TRAIN_CONDUCTOR_H
 #define CEK_NN_TRAIN_CONDUCTOR_H
 
@@ -44,20 +44,21 @@ CEK__CHECKED cek_status cek__conductor_create(const cek__conductor_options *opti
 void cek__conductor_free(cek__conductor *conductor);
 
 /* A step over shares[device] (rows 0: without that device). `lent`: the samples stay as they are until the step was
- * collected; else they are copied. CEK_NOT_READY while `depth` steps are not collected; the failure of an earlier step. */
+ * collected; else they are copied. CEK_NOT_READY while `depth` steps are not collected; the failure of
+ * an earlier step. */
 CEK__CHECKED cek_status cek__conductor_submit(cek__conductor *conductor, const cek__share *shares,
                                               const cek_step_block *block, bool lent);
-/* Waits for the oldest uncollected step: loss and right answers of all devices, added up in their order. A failure is that of
- * the first step that failed, whichever is collected. */
+/* Waits for the oldest uncollected step: loss and right answers of all devices, added up in their order. A failure is
+ * that of the first step that failed, whichever is collected. */
 CEK__CHECKED cek_status cek__conductor_collect(cek__conductor *conductor, double *loss, int64_t *correct);
-/* Of the step that was collected last, with `measured`: the seconds that each device computed, and from the end of the step before
- * to its own. 0: not known. */
+/* Of the step that was collected last, with `measured`: the seconds that each device computed, and from the end of the
+ * step before to its own. 0: not known. */
 void cek__conductor_times(cek__conductor *conductor, double *seconds, double *period);
 size_t cek__conductor_uncollected(const cek__conductor *conductor);
 
-/* hold - the step that is submitted next waits with its summed gradients, which await_sums waits for and for nothing to be under
- * way; release - it goes on, and none is held any more; `apply` false: without updates, so that parameters and what optimizers keep
- * stay as they are. When everything submitted was collected. */
+/* hold - the step that is submitted next waits with its summed gradients, which await_sums waits for and for nothing to
+ * be under way; release - it goes on, and none is held any more; `apply` false: without updates, so that parameters and
+ * what optimizers keep stay as they are. When everything submitted was collected. */
 void cek__conductor_hold(cek__conductor *conductor);
 CEK__CHECKED cek_status cek__conductor_await_sums(cek__conductor *conductor);
 CEK__CHECKED cek_status cek__conductor_release(cek__conductor *conductor, bool apply);

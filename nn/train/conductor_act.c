@@ -51,8 +51,8 @@ static void ended(cek__conductor *c, const cek__action *a)
     cek__conductor_wake(c);
 }
 
-/* What gradients are multiplied by, and how long parameters and their steps are: the same numbers on every owner. Where they were
- * scaled, their norm was too, and a step is skipped that is not finite. */
+/* What gradients are multiplied by, and how long parameters and their steps are: the same numbers on every owner. Where
+ * they were scaled, their norm was too, and a step is skipped that is not finite. */
 static cek__verdict verdict(const cek__conductor *c, cek__station *station, int64_t step)
 {
     const double scaled = c->rules->scaled ? (double)cek__station_job(station, step)->block.loss_scale.hi : 1;
@@ -178,8 +178,8 @@ out:
     return st;
 }
 
-/* A segment of backward was queued: on a device that works beside the host, a point to look out for; else it has ended, and
- * what that allows goes first. */
+/* A segment of backward was queued: on a device that works beside the host, a point to look out for; else it has ended,
+ * and what that allows goes first. */
 typedef struct passage {
     cek__conductor *conductor;
     cek__station *station;

@@ -54,7 +54,8 @@ struct cek__conductor {
 
 /* ---- conductor_act.c; all under the lock, which is given up for calls of the device ---- */
 
-/* After every event: whoever has something to do hears of it, and the caller where what it waits for is so. Nobody else wakes. */
+/* After every event: whoever has something to do hears of it, and the caller where what it waits for is so.
+ * Nobody else wakes. */
 void cek__conductor_wake(cek__conductor *conductor);
 /* The first failure stays; the text is this thread's. */
 void cek__conductor_fail(cek__conductor *conductor, cek_status status);
@@ -71,12 +72,13 @@ bool cek__conductor_milestones_pass(cek__conductor *conductor, cek__station *sta
 CEK__CHECKED cek_status cek__conductor_threads_start(cek__conductor *conductor);
 void cek__conductor_threads_stop(cek__conductor *conductor);
 
-/* Under the lock: waits until `fact` is so. Meanwhile threads of devices that work beside the host are looked at: what one does
- * in a call that does not return ends here, with the loss of the device. */
+/* Under the lock: waits until `fact` is so. Meanwhile threads of devices that work beside the host are looked at: what
+ * one does in a call that does not return ends here, with the loss of the device. */
 void cek__conductor_await(cek__conductor *conductor, cek__conductor_fact *fact);
 /* Under the lock: a lone device; everything that can be queued is. */
 void cek__conductor_serve(cek__conductor *conductor);
-/* Under the lock, which is given up: runs a job of a lone device on its thread. Nobody acts any more where that was left. */
+/* Under the lock, which is given up: runs a job of a lone device on its thread. Nobody acts any more where
+ * that was left. */
 void cek__conductor_on_its_thread(cek__conductor *conductor, cek__crew_job job);
 
 #endif

@@ -9,8 +9,8 @@
 
 /* Between two looks at what is under way: a tenth of what a step of a small model takes. */
 enum { LOOK_NS = 50 * 1000, LATER_LOOK_NS = 1000 * 1000, LATER_NS = 50 * 1000 * 1000 };
-/* So long, in looks of who waits at a gate, nothing of a device has ended: it is waited for in its driver, which knows when it
- * hangs. Not before: in there nobody hears what other devices have finished meanwhile. */
+/* So long, in looks of who waits at a gate, nothing of a device has ended: it is waited for in its driver, which knows
+ * when it hangs. Not before: in there nobody hears what other devices have finished meanwhile. */
 enum { SILENT_SLICES = 4 };
 
 /* ---- a thread ---- */
@@ -28,7 +28,8 @@ static void wait_for_device(cek__conductor *c, cek__station *s)
         cek__conductor_fail(c, st);
 }
 
-/* Until there is news, or it is time to look again: the longer nothing has ended, the seldomer. How long it was silent. */
+/* Until there is news, or it is time to look again: the longer nothing has ended, the seldomer. How long
+ * it was silent. */
 static uint64_t look_later(cek__conductor *c, worker *w, uint64_t silent_ns)
 {
     uint64_t ns = silent_ns < LATER_NS ? LOOK_NS : LATER_LOOK_NS;

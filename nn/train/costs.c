@@ -8,11 +8,13 @@
 #include "core/base/alloc.h"
 #include "core/base/status.h"
 
-/* The part of a step's computation that is over before its first gradient is there: backward takes twice as long as forward. */
+/* The part of a step's computation that is over before its first gradient is there: backward takes twice as
+ * long as forward. */
 static const double LEAD = 1.0 / 3;
 /* A device is a member if a step becomes shorter by so much of an equal share. */
 static const double KEEP = 0.05;
-/* Sizes that differ by less do not tell what of a time is the step's; and beyond that part, sizes hardly show in times. */
+/* Sizes that differ by less do not tell what of a time is the step's; and beyond that part, sizes hardly
+ * show in times. */
 static const double APART = 0.1, FIXED_MOST = 0.8;
 /* Where devices differ more than this, what a first step takes besides does not matter, and many such steps would. */
 static const double HOPELESS = 5;

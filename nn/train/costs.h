@@ -1,12 +1,12 @@
 /* costs.h - what a step costs on a set of devices, and which set and shares cost least.
  *
  *   a device computes m samples in        row x ((1 - f) x m + f x batch / devices)
- *   the member of n that owns 1/n of P bytes of parameters adds and updates in its memory, and moves 2 (n - 1) / n x P bytes
- *   each way; beside its computation, but not before its forward pass has ended; an inline device in turn with it
+ *   the member of n that owns 1/n of P bytes of parameters adds and updates in its memory, and moves 2 (n - 1) / n x P
+ *   bytes each way; beside its computation, but not before its forward pass has ended; an inline device in turn with it
  *   a step takes as long as the slowest member, and what steps of several devices were seen to take beyond that
  *
- * Members are chosen greedily, best first: a device that makes a step faster by less than a twentieth of an equal share is
- * left out.
+ * Members are chosen greedily, best first: a device that makes a step faster by less than a twentieth of an equal share
+ * is left out.
  *
  * Pure arithmetic. Must not know: how its numbers were measured, or when shares may change. */
 #ifndef CEK_NN_TRAIN_COSTS_H
@@ -52,7 +52,8 @@ typedef struct cek__costs {
 CEK__CHECKED cek_status cek__costs_create(const cek__costs_options *options, cek__costs *out);
 void cek__costs_close(cek__costs *costs);
 
-/* Samples of the size that shares are made of: fine enough to lose 1.6% at most, coarse enough for plans to stay few. */
+/* Samples of the size that shares are made of: fine enough to lose 1.6% at most, coarse enough for plans
+ * to stay few. */
 int64_t cek__costs_quantum(const cek__costs *costs);
 /* Another member computes on the processor of `index`. */
 bool cek__costs_crowded(const cek__costs *costs, const bool *members, size_t index);
@@ -79,7 +80,8 @@ double cek__costs_choose(cek__costs *costs, bool *members);
 size_t cek__costs_best(const cek__costs *costs, double *seconds);
 /* A step becomes shorter by enough when `index` joins `members`, which are put back as they were. */
 bool cek__costs_helps(const cek__costs *costs, bool *members, size_t index);
-/* How many times faster than it is `index` would have to be to help; INFINITY: its links are too slow, or nothing is known. */
+/* How many times faster than it is `index` would have to be to help; INFINITY: its links are too slow, or
+ * nothing is known. */
 double cek__costs_break_even(const cek__costs *costs, bool *members, size_t index);
 
 #endif

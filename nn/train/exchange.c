@@ -63,8 +63,8 @@ static cek_ref at(const cek__exchange *x, cek_ref base, uint64_t element)
 
 /* ---- ways ---- */
 
-/* A reader that can copy from there does so once, to where each step has its block. Its station waits for that, with what else
- * was enqueued before it was made. */
+/* A reader that can copy from there does so once, to where each step has its block. Its station waits for that, with
+ * what else was enqueued before it was made. */
 static cek_status way_find(cek__exchange *x, size_t reader, size_t other, way *out)
 {
     cek_status st;
@@ -85,7 +85,8 @@ static cek_status way_find(cek__exchange *x, size_t reader, size_t other, way *o
     return CEK_OK;
 }
 
-/* A driver reads memory that is not page-locked in pieces, through memory of its own, while the caller waits inside it. */
+/* A driver reads memory that is not page-locked in pieces, through memory of its own, while the caller
+ * waits inside it. */
 static cek_status lend(cek__exchange *x, cek_device *reader, const cek_memory *theirs)
 {
     void *host = cek_memory_host(theirs);
@@ -305,7 +306,8 @@ cek_status cek__exchange_download(cek__exchange *x, const cek__action *a, cek_st
                                cek__shard_elements(s) * x->element_bytes);
 }
 
-/* Bytes of the peer's memory from `offset` on, or those in its place from `placed` on, to `dst` on the device that acts. */
+/* Bytes of the peer's memory from `offset` on, or those in its place from `placed` on, to `dst` on the
+ * device that acts. */
 static cek_status bring(cek__exchange *x, const cek__action *a, cek_stream *in, cek_ref dst, const cek_memory *theirs,
                         uint64_t offset, uint64_t placed, uint64_t bytes)
 {

@@ -17,8 +17,8 @@ typedef struct cek__exchange cek__exchange;
 /* `shards` and replicas outlive the exchange. `credits`: fetches under way between two devices, sends of one owner. */
 CEK__CHECKED cek_status cek__exchange_create(const cek__shards *shards, cek__replica *const *replicas, size_t credits,
                                              cek__exchange **out);
-/* When no device that is well reads another's memory any more, and before the replicas, whose memory is page-locked until
- * then. `idle`: no device uses the places either; else they are given up rather than freed. */
+/* When no device that is well reads another's memory any more, and before the replicas, whose memory is page-locked
+ * until then. `idle`: no device uses the places either; else they are given up rather than freed. */
 void cek__exchange_free(cek__exchange *exchange, bool idle);
 
 /* [a * devices + b]: a reads b's memory. As in cek__order_options. */

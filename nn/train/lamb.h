@@ -3,9 +3,10 @@
  *     u = m / (sqrt(v) + epsilon) + weight decay * p      m, v: Adam's, without their bias
  *     p -= lr * |p| / |u| * u                             1 for the quotient where either is 0
  *
- * (You et al., "Large batch optimization for deep learning", 2020.) Lengths are those of whole parameters, of which a shard may have
- * parts: whoever calls adds them up over the shards between `decay` and `apply`.
- * Owns: what is left to do once Adam's step has been written where a parameter's would be. Must not know: other shards. */
+ * (You et al., "Large batch optimization for deep learning", 2020.) Lengths are those of whole parameters, of which a
+ * shard may have parts: whoever calls adds them up over the shards between `decay` and `apply`.
+ * Owns: what is left to do once Adam's step has been written where a parameter's would be. Must not
+ * know: other shards. */
 #ifndef CEK_NN_TRAIN_LAMB_H
 #define CEK_NN_TRAIN_LAMB_H
 

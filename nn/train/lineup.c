@@ -240,8 +240,8 @@ out:
     return st;
 }
 
-/* A bucket as its owners have it, in host memory: rounded copies too, since a device may take for zero what the host would
- * round to a subnormal number. */
+/* A bucket as its owners have it, in host memory: rounded copies too, since a device may take for zero what the host
+ * would round to a subnormal number. */
 typedef struct bucket_values {
     void *parameters;
     uint16_t *rounded; /* NULL: it has none */
@@ -318,8 +318,8 @@ out:
     return st;
 }
 
-/* Parameters of the replicas and the average of its owners change places, bucket by bucket. Of the average nobody has rounded
- * copies; those of the parameters wait here, for training to go on with what it had. */
+/* Parameters of the replicas and the average of its owners change places, bucket by bucket. Of the average nobody has
+ * rounded copies; those of the parameters wait here, for training to go on with what it had. */
 static cek_status bucket_swap(cek__lineup *l, size_t bucket, bucket_state *state)
 {
     cek_status st;

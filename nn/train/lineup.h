@@ -1,7 +1,8 @@
-/* lineup.h - the devices of a team that take part in steps: shards of the parameters among them, and the conductor over them.
+/* lineup.h - the devices of a team that take part in steps: shards of the parameters among them, and the
+ * conductor over them.
  *
- * Owns: which replicas are members, shards, conductor; the change to other members, with which the optimizer's state moves to the
- * new owners and the parameters to those who join. A replica outside keeps the parameters that it had.
+ * Owns: which replicas are members, shards, conductor; the change to other members, with which the optimizer's state
+ * moves to the new owners and the parameters to those who join. A replica outside keeps the parameters that it had.
  * Must not know: why members change (balance.h), what a batch is. */
 #ifndef CEK_NN_TRAIN_LINEUP_H
 #define CEK_NN_TRAIN_LINEUP_H
@@ -46,17 +47,17 @@ uint64_t cek__lineup_planned(const cek__lineup *lineup, size_t index);
 /* For a lineup that was zeroed, however far creation got. */
 void cek__lineup_close(cek__lineup *lineup);
 
-/* Other members, and the most samples that each replica of the team will have, [all]. When everything is settled and collected.
- * CEK_OUT_OF_MEMORY: all is as it was. Other failures: states may be lost. */
+/* Other members, and the most samples that each replica of the team will have, [all]. When everything is settled and
+ * collected. CEK_OUT_OF_MEMORY: all is as it was. Other failures: states may be lost. */
 CEK__SHARED CEK__CHECKED cek_status cek__lineup_change(cek__lineup *lineup, const bool *members, const int64_t *most);
 /* A bucket's parameters, each shard's as its owner has them, to host memory; when everything is settled. */
 CEK__CHECKED cek_status cek__lineup_read_bucket(cek__lineup *lineup, size_t bucket, void *host);
 /* Gives a replica outside the parameters of the last step, when everything is settled. */
 CEK__CHECKED cek_status cek__lineup_refresh(cek__lineup *lineup, size_t index);
 
-/* Parameters and the average of them that their owners keep change places, on all members, when everything is settled; a second
- * time, back, before the next step and so on the same members. Copies of the average are what the host rounds it to, those of the
- * parameters are again what they were. */
+/* Parameters and the average of them that their owners keep change places, on all members, when everything is settled;
+ * a second time, back, before the next step and so on the same members. Copies of the average are what the host rounds
+ * it to, those of the parameters are again what they were. */
 CEK__CHECKED cek_status cek__lineup_swap_average(cek__lineup *lineup);
 
 /* A step over shares[all], of which only members' have samples. The rest as cek__conductor_submit. */

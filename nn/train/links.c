@@ -6,8 +6,8 @@
 
 #include "core/base/status.h"
 
-/* What is copied: enough for the bytes to count, and little enough for a slow link; and next to nothing, for what a transfer takes
- * besides. Of each, the second time counts: the first may set things up. */
+/* What is copied: enough for the bytes to count, and little enough for a slow link; and next to nothing, for what a
+ * transfer takes besides. Of each, the second time counts: the first may set things up. */
 enum { MUCH = 4 * 1024 * 1024, SOME = 256 * 1024, LITTLE = 256, TIMES = 2 };
 /* A link that takes so long for SOME is slow enough to be measured by it. */
 static const double SLOW = 1e-3;

@@ -1,4 +1,5 @@
-/* look.c - what can be seen of a trainer between two steps: parameters and gradients on the devices, shares, memory, steps. */
+/* look.c - what can be seen of a trainer between two steps: parameters and gradients on the devices,
+ * shares, memory, steps. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,4 +1,5 @@
-/* norms.h - how long ranges of gradients, parameters and steps are: sums of squares, made on a device and read by the host.
+/* norms.h - how long ranges of gradients, parameters and steps are: sums of squares, made on a device and read
+ * by the host.
  *
  * Owns: the operations, a place for each sum on the device and in page-locked memory of the host.
  * Must not know: what is measured, what becomes of it. One thread at a time. */

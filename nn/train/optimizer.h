@@ -1,6 +1,7 @@
 /* optimizer.h - the update of one shard of one bucket on its owner: operations, and the state that they keep.
  *
- * Owns: moments, the average and the step counter in device memory. Must not know: gradients' origin, other devices, the schedule.
+ * Owns: moments, the average and the step counter in device memory. Must not know: gradients' origin, other
+ * devices, the schedule.
  *
  * An update has two parts, with what needs a look at all gradients in between. */
 #ifndef CEK_NN_TRAIN_OPTIMIZER_H
@@ -24,7 +25,8 @@ CEK__CHECKED cek_status cek__shard_optimizer_bytes(const cek__rules *rules, cons
 /* And what its operations work in. */
 uint64_t cek__shard_optimizer_workspace_bytes(const cek__shard_optimizer *optimizer);
 
-/* `stream`: what it keeps gets its first values, the average those of `parameters`, which are there. `rules` outlive it. */
+/* `stream`: what it keeps gets its first values, the average those of `parameters`, which are there.
+ * `rules` outlive it. */
 CEK__CHECKED cek_status cek__shard_optimizer_create(cek_device *device, cek_stream *stream, const cek__rules *rules,
                                                     const cek__shard *shard, cek_ref parameters,
                                                     cek__shard_optimizer **out);
@@ -37,7 +39,8 @@ const cek__range *cek__shard_optimizer_ranges(const cek__shard_optimizer *optimi
 CEK__CHECKED cek_status cek__shard_optimizer_prepare(cek__shard_optimizer *optimizer, cek_stream *stream,
                                                      const cek__update_place *place);
 cek_ref cek__shard_optimizer_step(const cek__shard_optimizer *optimizer);
-/* Enqueues the second: new parameters, rounded copies, and their average. `squares`: as cek__lamb_apply takes them, NULL of other algorithms. */
+/* Enqueues the second: new parameters, rounded copies, and their average. `squares`: as cek__lamb_apply takes them,
+ * NULL of other algorithms. */
 CEK__CHECKED cek_status cek__shard_optimizer_update(cek__shard_optimizer *optimizer, cek_stream *stream,
                                                     const cek__update_place *place, const double *squares);
 
@@ -47,7 +50,8 @@ typedef cek_ref cek__update_operands[CEK__UPDATE_COMMANDS][CEK__UPDATE_SLOTS];
 uint32_t cek__shard_optimizer_commands(const cek__shard_optimizer *optimizer, const cek__update_place *place,
                                        cek__update_operands operands, cek_cmd *out);
 
-/* What it keeps, in host memory: moments of its elements, of which the algorithm has some, and its counter. Both wait. */
+/* What it keeps, in host memory: moments of its elements, of which the algorithm has some, and its
+ * counter. Both wait. */
 enum { CEK__MOMENTS = 4, CEK__MOMENT_AVERAGE = CEK__MOMENTS - 1, CEK__COUNTER_BYTES = CEK_ALIGNMENT };
 typedef struct cek__optimizer_state {
     void *moments[CEK__MOMENTS];

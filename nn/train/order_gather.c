@@ -1,7 +1,8 @@
-/* order_gather.c - contributions on their way to the owner of a shard, and what becomes of the sum (see order_inside.h).
+/* order_gather.c - contributions on their way to the owner of a shard, and what becomes of the
+ * sum (see order_inside.h).
  *
- * Every device does the same: it waits for its own gradients, adds what those give who give to it (branches.h), and gives the sum
- * on when the additions were seen to have ended. The owner is the one who gives to nobody. */
+ * Every device does the same: it waits for its own gradients, adds what those give who give to it (branches.h), and
+ * gives the sum on when the additions were seen to have ended. The owner is the one who gives to nobody. */
 #include "nn/train/branches.h"
 #include "nn/train/order_inside.h"
 

@@ -12,7 +12,8 @@
  *   cek__order_spread    UPDATING to SPREADING
  *   cek__order_arrived   SPREADING to GATHERING of the next step
  * of what a device has of its sum: cek__order_gather OPEN to WHOLE and WAITING, cek__order_pump WAITING to LEAVING,
- * cek__order_fetched to HERE, cek__order_arrived back to OPEN; and of a device: cek__order_forward lets it into the next segment. */
+ * cek__order_fetched to HERE, cek__order_arrived back to OPEN; and of a device: cek__order_forward lets it into
+ * the next segment. */
 #ifndef CEK_NN_TRAIN_ORDER_INSIDE_H
 #define CEK_NN_TRAIN_ORDER_INSIDE_H
 
@@ -27,8 +28,8 @@ typedef struct cek__shard_order {
     size_t spreading; /* devices that have not received it yet */
 } cek__shard_order;
 
-/* What a device gives to whoever takes it: nothing yet; the sum of its branch, where the taker reaches it; the same, and it waits
- * for a place; it is on its way; it lies in its place. */
+/* What a device gives to whoever takes it: nothing yet; the sum of its branch, where the taker reaches it; the same,
+ * and it waits for a place; it is on its way; it lies in its place. */
 typedef enum cek__offer { OPEN, WHOLE, WAITING, LEAVING, HERE } cek__offer;
 
 /* One device's part in one shard's step. */

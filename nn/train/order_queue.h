@@ -14,8 +14,8 @@ typedef struct cek__action_queue {
 CEK__CHECKED cek_status cek__action_queue_make(cek__action_queue *queue, size_t capacity);
 void cek__action_put(cek__action_queue *queue, const cek__action *action); /* there is room */
 
-/* False if there is none. Urgent: of the earliest step, in it the verdict, then of the bucket that forward reads first; with
- * `load` [device], of those alike, the one whose peer has the least; else the first that came. */
+/* False if there is none. Urgent: of the earliest step, in it the verdict, then of the bucket that forward reads first;
+ * with `load` [device], of those alike, the one whose peer has the least; else the first that came. */
 bool cek__action_take(cek__action_queue *queue, cek__action *out);
 bool cek__action_take_urgent(cek__action_queue *queue, const cek__shards *shards, const size_t *load, cek__action *out);
 

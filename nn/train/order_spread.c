@@ -1,8 +1,9 @@
 /* order_spread.c - new parameters of a shard on their way from its owner to everybody (see order_inside.h).
  *
- * Through places: the owner sends once, all others take it from there, each over a link of its own. From memory to memory the
- * link out of the owner is everybody's: a reader has few copies under way, so that which comes next is chosen late, from where
- * the fewest read; and a branched shard (branches.h) goes the way back that contributions came. */
+ * Through places: the owner sends once, all others take it from there, each over a link of its own. From memory to
+ * memory the link out of the owner is everybody's: a reader has few copies under way, so that which comes next is
+ * chosen late, from where the fewest read; and a branched shard (branches.h) goes the way back
+ * that contributions came. */
 #include <string.h>
 
 #include "nn/train/branches.h"

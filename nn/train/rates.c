@@ -140,8 +140,8 @@ static double anneal(const cek_schedule *s, double from, double to, double part)
     return s->flags & CEK_SCHEDULE_LINEAR ? (to - from) * part + from : to + (from - to) / 2 * (cos(PI * part) + 1);
 }
 
-/* Up from base / start_divisor to base, and down to far less; with three phases down to where it began in between. What is behind
- * the cycle stays as low as it ended. */
+/* Up from base / start_divisor to base, and down to far less; with three phases down to where it began in between. What
+ * is behind the cycle stays as low as it ended. */
 static double one_cycle(const cek_schedule *s, double base, int64_t at)
 {
     const double total = (double)s->period, low = base / s->start_divisor, end = low / s->end_divisor;

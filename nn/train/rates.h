@@ -1,7 +1,7 @@
 /* rates.h - learning rates over the course of a training: functions of a schedule and of where the training stands.
  *
- * Each means what the scheduler of that name in torch.optim.lr_scheduler does: rates of PyTorch come out, whatever was asked for in
- * between. Pure, but for what a plateau remembers of the numbers that it was told.
+ * Each means what the scheduler of that name in torch.optim.lr_scheduler does: rates of PyTorch come out, whatever was
+ * asked for in between. Pure, but for what a plateau remembers of the numbers that it was told.
  * Must not know: trainers, optimizers, devices. */
 #ifndef CEK_NN_TRAIN_RATES_H
 #define CEK_NN_TRAIN_RATES_H

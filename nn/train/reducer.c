@@ -9,10 +9,10 @@
 #include "nn/train/chains.h"
 #include "nn/train/room.h"
 
-/* Elements that are added at a time, for each core, on a device that works inline. 128 KiB of f32: what was copied, and the sum,
- * stay in a core's own cache between the copy and the addition; a quarter less time than with pieces that fill it. Beside the host
- * a shard is added at once: its copy and its addition wait once each for a turn on link and engine, which other work has
- * meanwhile. */
+/* Elements that are added at a time, for each core, on a device that works inline. 128 KiB of f32: what was copied, and
+ * the sum, stay in a core's own cache between the copy and the addition; a quarter less time than with pieces that fill
+ * it. Beside the host a shard is added at once: its copy and its addition wait once each for a turn on link and engine,
+ * which other work has meanwhile. */
 enum { PIECE = 32 * 1024 };
 
 /* What the commands of one side use, one after the other. */

@@ -4,8 +4,8 @@
  * Must not know: how bytes come from other devices (exchange.h), in which order (order.h), what becomes of a sum
  * (optimizer.h). One thread at a time.
  *
- * It has sides, of an inbox each: what is enqueued for one of them is on a stream of its own, so that contributions come in on one
- * while on the other they wait for their addition. All of a shard is on one side. */
+ * It has sides, of an inbox each: what is enqueued for one of them is on a stream of its own, so that contributions
+ * come in on one while on the other they wait for their addition. All of a shard is on one side. */
 #ifndef CEK_NN_TRAIN_REDUCER_H
 #define CEK_NN_TRAIN_REDUCER_H
 

@@ -69,8 +69,8 @@ cek_ref cek__replica_step_block(const cek__replica *replica);
 int64_t cek__replica_micro_batch(const cek__replica *replica);
 uint64_t cek__replica_bytes(const cek__replica *replica);
 
-/* Copies the model's parameters to the device, a bucket of them with its rounded copies (NULL: what the host rounds them to), or
- * bytes to or from it; all wait. */
+/* Copies the model's parameters to the device, a bucket of them with its rounded copies (NULL: what the host rounds
+ * them to), or bytes to or from it; all wait. */
 CEK__CHECKED cek_status cek__replica_load(cek__replica *replica, const cek_model *model);
 CEK__CHECKED cek_status cek__replica_write_bucket(cek__replica *replica, size_t bucket, const void *parameters,
                                                   const uint16_t *rounded);
@@ -83,8 +83,8 @@ CEK__CHECKED cek_status cek__replica_read(cek__replica *replica, cek_ref src, vo
  * uses no host memory of the caller's any more; false if it is lost or hangs. */
 bool cek__replica_quiesce(cek__replica *replica);
 
-/* Wait, with a deadline past which the device hangs: for all that the replica has queued (then it reads no host memory any
- * more), for another stream of its device, for a marker. */
+/* Wait, with a deadline past which the device hangs: for all that the replica has queued (then it reads no host memory
+ * any more), for another stream of its device, for a marker. */
 CEK__CHECKED cek_status cek__replica_drain(cek__replica *replica);
 CEK__CHECKED cek_status cek__replica_drain_stream(cek_stream *stream);
 CEK__CHECKED cek_status cek__replica_await(cek_marker *marker);
@@ -92,8 +92,8 @@ CEK__CHECKED cek_status cek__replica_await(cek_marker *marker);
 /* The largest share of a batch from now on; micro-batches stay as they are. */
 void cek__replica_set_most(cek__replica *replica, int64_t rows);
 int64_t cek__replica_most(const cek__replica *replica);
-/* Makes a plan for shares of `rows`, and room for it in place of older ones, when nothing is under way. Where there is no memory
- * for that, such shares are padded. */
+/* Makes a plan for shares of `rows`, and room for it in place of older ones, when nothing is under way. Where there is
+ * no memory for that, such shares are padded. */
 CEK__CHECKED cek_status cek__replica_prepare(cek__replica *replica, int64_t rows);
 
 /* Bytes that a copy of the largest share takes, and that copy: *out is the share with its samples at `batch`. */
@@ -101,23 +101,25 @@ uint64_t cek__replica_share_bytes(const cek__replica *replica);
 void cek__replica_copy_share(const cek__replica *replica, const cek__share *share, unsigned char *batch,
                              cek__share *out);
 
-/* Queues the upload of the first micro-batch of the share that is computed next, where there is room for it beside what is
- * being computed; else does nothing. When the share before it is queued whole. */
+/* Queues the upload of the first micro-batch of the share that is computed next, where there is room for it beside what
+ * is being computed; else does nothing. When the share before it is queued whole. */
 CEK__CHECKED cek_status cek__replica_upload_ahead(cek__replica *replica, const cek__share *share);
 
 /* Segments of forward, and which buckets they read, as in cek__order_options. */
 size_t cek__replica_forward_count(const cek__replica *replica, const size_t **reads);
 
-/* Queue: the step block, which goes with the first samples' batch block; forward of the share's first micro-batch, segment
- * after segment; then its backward, and forward and backward of all others, into the gradients. A share has at least one row. */
+/* Queue: the step block, which goes with the first samples' batch block; forward of the share's first micro-batch,
+ * segment after segment; then its backward, and forward and backward of all others, into the gradients. A share has at
+ * least one row. */
 void cek__replica_set_step(cek__replica *replica, const cek_step_block *block);
 CEK__CHECKED cek_status cek__replica_forward(cek__replica *replica, const cek__share *share, size_t segment);
 CEK__CHECKED cek_status cek__replica_train(cek__replica *replica, const cek__share *share, cek__segment_fn segment,
                                            void *user);
 
-/* set_updates - commands that make new parameters of whole gradients, which train_whole queues behind backward: they stay as
- * they are, with their operands, until others are set (0: none). train_whole - forward, backward, updates and the result, as
- * one; `is_whole` says whether a share can go through so: it is one micro-batch, and nobody wants to see what lies between. */
+/* set_updates - commands that make new parameters of whole gradients, which train_whole queues behind backward: they
+ * stay as they are, with their operands, until others are set (0: none). train_whole - forward, backward, updates and
+ * the result, as one; `is_whole` says whether a share can go through so: it is one micro-batch, and nobody wants to see
+ * what lies between. */
 CEK__CHECKED cek_status cek__replica_set_updates(cek__replica *replica, const cek_cmd *updates, uint32_t count);
 /* Where the device takes no such call, it goes in parts from then on. */
 bool cek__replica_is_whole(const cek__replica *replica, const cek__share *share);
@@ -126,10 +128,11 @@ CEK__CHECKED cek_status cek__replica_train_whole(cek__replica *replica, const ce
 /* Forward alone in evaluation mode: adds up loss and right answers. */
 CEK__CHECKED cek_status cek__replica_evaluate(cek__replica *replica, const cek__share *share);
 
-/* Queues the download of the sums of loss and right answers to `tally`, and sets them to 0; of a whole step, what they were at
- * its end. When that has finished, read_tally says what they are. */
+/* Queues the download of the sums of loss and right answers to `tally`, and sets them to 0; of a whole step, what they
+ * were at its end. When that has finished, read_tally says what they are. */
 enum { CEK__TALLY_BYTES = 2 * CEK_ALIGNMENT };
-/* With what the runs add to the model's buffers behind loss and right answers; how many runs a share of so many rows is. */
+/* With what the runs add to the model's buffers behind loss and right answers; how many runs a share of so
+ * many rows is. */
 uint64_t cek__replica_tally_bytes(const cek__replica *replica);
 int64_t cek__replica_runs(const cek__replica *replica, int64_t rows);
 CEK__CHECKED cek_status cek__replica_count(cek__replica *replica, unsigned char *tally);

@@ -22,7 +22,8 @@ typedef struct slot {
     bool used;
 } slot;
 
-/* A micro-batch that is on the device before its turn, as a plan of so many rows wants it: another may be there by then. */
+/* A micro-batch that is on the device before its turn, as a plan of so many rows wants it: another may be
+ * there by then. */
 typedef struct ahead {
     bool set;
     size_t slot;
@@ -85,8 +86,8 @@ static inline cek_ref cek__ref_of(const cek_memory *memory)
     return memory ? cek_memory_ref(memory) : (cek_ref){ NULL, 0 };
 }
 
-/* Where inputs, and targets behind so many rows of all of them, lie on the device and in what is ours on the host: one upload
- * takes everything. */
+/* Where inputs, and targets behind so many rows of all of them, lie on the device and in what is ours on the host: one
+ * upload takes everything. */
 static inline uint64_t cek__input_at(const cek__replica *r, size_t input, int64_t rows)
 {
     uint64_t at = 0; /* as cek__graph_input_at has it */

@@ -1,5 +1,5 @@
-/* rules.h - how parameters are updated: the algorithm, the groups with rates of their own, what stays as it is, what is done to
- * gradients before.
+/* rules.h - how parameters are updated: the algorithm, the groups with rates of their own, what stays as it is, what is
+ * done to gradients before.
  *
  * Pure but for its memory. Must not know: devices, steps, how a schedule moves rates (rates.h). */
 #ifndef CEK_NN_TRAIN_RULES_H
@@ -35,7 +35,8 @@ typedef struct cek__range {
     uint32_t group;
 } cek__range;
 
-/* Of a trainer's options. `layout` outlives the rules. Errors: CEK_INVALID (a number, a pattern that no name matches). */
+/* Of a trainer's options. `layout` outlives the rules. Errors: CEK_INVALID (a number, a pattern that
+ * no name matches). */
 CEK__CHECKED cek_status cek__rules_create(const cek_model *model, const cek__layout *layout,
                                           const cek_trainer_options *options, cek__rules *out);
 /* For rules that were zeroed, however far creation got. */
@@ -59,8 +60,8 @@ static inline bool cek__rules_scale_gradients(const cek__rules *rules)
     return rules->max_norm > 0 || rules->scaled;
 }
 
-/* The ranges of a shard that are updated, in order: each parameter's by itself where they are scaled, else as few as groups
- * allow. *list is the caller's (free). */
+/* The ranges of a shard that are updated, in order: each parameter's by itself where they are scaled, else as few as
+ * groups allow. *list is the caller's (free). */
 CEK__CHECKED cek_status cek__rules_ranges(const cek__rules *rules, const cek__shard *shard, cek__range **list,
                                           size_t *count);
 

@@ -1,7 +1,7 @@
 /* running.h - a model's buffers while it is trained: what the replicas contribute, gathered by one writer.
  *
- * A replica's runs of a step leave (nn/graph/part_buffer.c) what they add to the buffers; devices are taken in their order, which
- * is that of the samples. So there is one copy, and devices that need it are given its bytes.
+ * A replica's runs of a step leave (nn/graph/part_buffer.c) what they add to the buffers; devices are taken in their
+ * order, which is that of the samples. So there is one copy, and devices that need it are given its bytes.
  * Must not know: devices, how contributions come. */
 #ifndef CEK_NN_TRAIN_RUNNING_H
 #define CEK_NN_TRAIN_RUNNING_H

@@ -1,11 +1,12 @@
-/* scaler.h - the factor of a loss whose gradients are in f16: large enough that small ones do not vanish, small enough that large
- * ones stay finite.
+/* scaler.h - the factor of a loss whose gradients are in f16: large enough that small ones do not vanish, small enough
+ * that large ones stay finite.
  *
- * A step whose gradients are not all finite changes nothing, on any device, and halves the factor; so many good ones in a row
- * double it. Steps are numbered from 1. Several are under way at once: the factor of step n follows from the verdicts on steps up
- * to n - 1 - depth, whatever else is known by then, so that it does not depend on who was faster. What overflows with a factor that
- * was given up already halves nothing.
- * Pure but for the verdicts, which come from any thread. Must not know: devices, how gradients are looked at (conductor.h). */
+ * A step whose gradients are not all finite changes nothing, on any device, and halves the factor; so many good ones in
+ * a row double it. Steps are numbered from 1. Several are under way at once: the factor of step n follows from the
+ * verdicts on steps up to n - 1 - depth, whatever else is known by then, so that it does not depend on who was faster.
+ * What overflows with a factor that was given up already halves nothing.
+ * Pure but for the verdicts, which come from any thread. Must not know: devices, how gradients are
+ * looked at (conductor.h). */
 #ifndef CEK_NN_TRAIN_SCALER_H
 #define CEK_NN_TRAIN_SCALER_H
 
@@ -25,8 +26,8 @@ typedef struct cek__scaler {
     atomic_int verdicts[CEK__SCALER_STEPS];
 } cek__scaler;
 
-/* first: the factor to begin with, 0: 2^16; interval: good steps before it is doubled, 0: 2000. Errors: CEK_INVALID (a factor out of
- * range). */
+/* first: the factor to begin with, 0: 2^16; interval: good steps before it is doubled, 0: 2000. Errors: CEK_INVALID (a
+ * factor out of range). */
 CEK__SHARED CEK__CHECKED cek_status cek__scaler_create(double first, uint32_t interval, size_t depth, cek__scaler *out);
 
 /* The factor of the step that is submitted next. */

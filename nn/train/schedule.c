@@ -10,17 +10,18 @@
 #include "nn/train/schedule_inside.h"
 #include "nn/train/shares.h"
 
-/* Shares change when a step becomes faster by GAIN, and by more than WAVERS times what measurements waver by; in so many steps
- * one after the other, or fewer where the gain is LARGE. Members, which costs a copy of the optimizer's state, by JOIN_GAIN,
- * looked at every EVERY steps. */
+/* Shares change when a step becomes faster by GAIN, and by more than WAVERS times what measurements waver by; in so
+ * many steps one after the other, or fewer where the gain is LARGE. Members, which costs a copy of the optimizer's
+ * state, by JOIN_GAIN, looked at every EVERY steps. */
 static const double GAIN = 0.03, JOIN_GAIN = 0.05, LARGE = 0.15, WAVERS = 1.5;
 enum { STEADY = 4, STEADY_LARGE = 2, EVERY = 8 };
-/* Asking devices outside takes this part of the time at most, of which each has its own share, so that none waits for another;
- * and so many steps lie between two questions to one, twice as many after each answer of no greater speed than was known. */
+/* Asking devices outside takes this part of the time at most, of which each has its own share, so that none waits for
+ * another; and so many steps lie between two questions to one, twice as many after each answer of no greater speed
+ * than was known. */
 static const double PROBE_PART = 0.01, FASTER = 1.25;
 enum { PROBE_STEPS = 20, PROBE_STEPS_MOST = 160 };
-/* What steps of several members took besides was perhaps a disturbance: after so many steps without such a step it is forgotten,
- * and after so many times more each further time. */
+/* What steps of several members took besides was perhaps a disturbance: after so many steps without such a step it is
+ * forgotten, and after so many times more each further time. */
 enum { FORGET_STEPS = 600, FORGET_GROWTH = 4 };
 
 /* ---- life ---- */

@@ -2,13 +2,13 @@
  *
  * Pure arithmetic: knows no device, no clock, no memory. What steps cost is costs.h.
  *
- * It begins by looking: EQUAL shares; then devices that share a processor without the others there (SOLO), the fastest first,
- * which may be all that it takes; then TILTED shares, which tell f, what a step costs whatever the samples. From then on (SETTLED) it
- * follows `row`, smoothed, and changes shares when a step would become faster by more than what measurements waver by. A device
- * of which the first step tells that nobody should wait for it is out with that step.
+ * It begins by looking: EQUAL shares; then devices that share a processor without the others there (SOLO), the fastest
+ * first, which may be all that it takes; then TILTED shares, which tell f, what a step costs whatever the samples. From
+ * then on (SETTLED) it follows `row`, smoothed, and changes shares when a step would become faster by more than what
+ * measurements waver by. A device of which the first step tells that nobody should wait for it is out with that step.
  *
- * Devices that are no members are asked now and then how fast they are (probes), which takes a hundredth of the time at most,
- * shared equally among them, and each the seldomer the longer it answers what was known. */
+ * Devices that are no members are asked now and then how fast they are (probes), which takes a hundredth of the time at
+ * most, shared equally among them, and each the seldomer the longer it answers what was known. */
 #ifndef CEK_NN_TRAIN_SCHEDULE_H
 #define CEK_NN_TRAIN_SCHEDULE_H
 
@@ -19,15 +19,18 @@ typedef struct cek__schedule cek__schedule;
 CEK__SHARED CEK__CHECKED cek_status cek__schedule_create(const cek__costs_options *options, cek__schedule **out);
 CEK__SHARED void cek__schedule_free(cek__schedule *schedule);
 
-/* A step that has ended: the samples that each device had, the seconds that it computed them, and the seconds from the end of
- * the step before to its own. Values <= 0 or not finite are unknown. True if shares or members are others from now on. */
+/* A step that has ended: the samples that each device had, the seconds that it computed them, and the seconds from the
+ * end of the step before to its own. Values <= 0 or not finite are unknown. True if shares or members are others
+ * from now on. */
 CEK__SHARED bool cek__schedule_note(cek__schedule *schedule, const int64_t *rows, const double *seconds, double period);
 
 /* [count] for a whole batch; they add up to it. */
 CEK__SHARED const int64_t *cek__schedule_rows(const cek__schedule *schedule);
-/* [count]: is it a member, which owns shards and receives parameters? One without samples may be, while others are tried. */
+/* [count]: is it a member, which owns shards and receives parameters? One without samples may be, while
+ * others are tried. */
 CEK__SHARED const bool *cek__schedule_members(const cek__schedule *schedule);
-/* Members that could not be had, for want of memory: those of the time before stay, and these are not asked for again. */
+/* Members that could not be had, for want of memory: those of the time before stay, and these are not
+ * asked for again. */
 CEK__SHARED void cek__schedule_refuse(cek__schedule *schedule, const bool *before);
 
 /* A device outside that should be asked how fast it is: *rows samples. False if none is due. */
@@ -39,7 +42,8 @@ CEK__SHARED void cek__schedule_probed(cek__schedule *schedule, size_t index, int
 
 /* Looking is over. */
 CEK__SHARED bool cek__schedule_settled(const cek__schedule *schedule);
-/* Seconds of a step with the present shares: predicted; as seen lately, 0 if never; of the best device alone, predicted. */
+/* Seconds of a step with the present shares: predicted; as seen lately, 0 if never; of the best
+ * device alone, predicted. */
 CEK__SHARED void cek__schedule_times(const cek__schedule *schedule, double *predicted, double *seen, double *alone);
 /* Samples a second of a device with its present share, or an equal one. */
 CEK__SHARED double cek__schedule_speed(const cek__schedule *schedule, size_t index);

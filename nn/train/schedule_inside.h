@@ -3,8 +3,9 @@
  *     schedule.c        life, following what was settled, questions to devices outside, explanations
  *     schedule_look.c   looking, before anything is settled
  *
- * States: EQUAL -> SOLO (for members that share a processor, the fastest first) -> TILTED -> SETTLED; with one member left, SETTLED
- * at once. cek__schedule_look makes the transitions, when a look has seen enough steps with its own shares. */
+ * States: EQUAL -> SOLO (for members that share a processor, the fastest first) -> TILTED -> SETTLED; with one member
+ * left, SETTLED at once. cek__schedule_look makes the transitions, when a look has seen enough steps with
+ * its own shares. */
 #ifndef CEK_NN_TRAIN_SCHEDULE_INSIDE_H
 #define CEK_NN_TRAIN_SCHEDULE_INSIDE_H
 
@@ -13,7 +14,8 @@
 #include "nn/train/schedule.h"
 #include "nn/train/smooth.h"
 
-/* Of each look, and after each change: the first step with new shares makes plans and records them, which is not repeated. */
+/* Of each look, and after each change: the first step with new shares makes plans and records them, which
+ * is not repeated. */
 enum { CEK__SCHEDULE_SKIPPED = 1 };
 
 typedef enum look { EQUAL, SOLO, TILTED, SETTLED } look;

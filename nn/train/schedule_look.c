@@ -1,7 +1,8 @@
 /* schedule_look.c - looking, before anything is settled (see schedule_inside.h).
  *
- * Of devices on one processor none is as fast as it looks beside the others, so the fastest is looked at without them first, which
- * costs nothing: if it is as fast alone, the others are left out at once. They are asked from outside how fast they are. */
+ * Of devices on one processor none is as fast as it looks beside the others, so the fastest is looked at without them
+ * first, which costs nothing: if it is as fast alone, the others are left out at once. They are asked from outside how
+ * fast they are. */
 #include <string.h>
 
 #include "nn/train/schedule_inside.h"

@@ -1,7 +1,7 @@
 /* shards.h - who owns which range of the parameters.
  *
- * A shard is a contiguous range of one bucket with one owner: the device that adds up its gradients, keeps its optimizer
- * state, and computes its new values for everybody. Pure arithmetic: knows no device, no memory, no step. */
+ * A shard is a contiguous range of one bucket with one owner: the device that adds up its gradients, keeps its
+ * optimizer state, and computes its new values for everybody. Pure arithmetic: knows no device, no memory, no step. */
 #ifndef CEK_NN_TRAIN_SHARDS_H
 #define CEK_NN_TRAIN_SHARDS_H
 
@@ -10,11 +10,11 @@
 
 enum {
     CEK__SHARD_UNIT = 64, /* elements: 256 bytes of f32, the alignment of operands */
-    /* A smaller bucket has one owner, and contributions come to it through branches (branches.h): what copies cost besides their
-     * bytes is most of what they cost. */
+    /* A smaller bucket has one owner, and contributions come to it through branches (branches.h): what copies cost
+     * besides their bytes is most of what they cost. */
     CEK__SHARD_LEAST = 64 * 1024,
-    /* With several devices no shard is longer: 2 MiB of f32, so that adding, updating and spreading of one run beside the
-     * copies of the next, and what is in flight between two devices is bounded. */
+    /* With several devices no shard is longer: 2 MiB of f32, so that adding, updating and spreading of one run beside
+     * the copies of the next, and what is in flight between two devices is bounded. */
     CEK__SHARD_MOST = 512 * 1024
 };
 

@@ -7,7 +7,8 @@
 
 /* A measurement moves what is known by this part, after the median of three has taken single late ones away. */
 static const double CEK__FRESH = 0.4;
-/* How far measurements waver is learnt slower, and none counts for more than CEK__WAVER_MOST: it may be a change of speed. */
+/* How far measurements waver is learnt slower, and none counts for more than CEK__WAVER_MOST: it may be a
+ * change of speed. */
 static const double CEK__WAVER_FRESH = 0.1, CEK__WAVER_MOST = 0.25;
 
 typedef struct cek__smooth {

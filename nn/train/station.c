@@ -34,8 +34,8 @@ out:
     return st;
 }
 
-/* Backward of one step is queued when all parameters of the step before are there, so two steps have milestones at most;
- * counted is one more of each. */
+/* Backward of one step is queued when all parameters of the step before are there, so two steps have milestones at
+ * most; counted is one more of each. */
 static cek_status milestones_make(cek__station *s)
 {
     cek_status st;
@@ -69,7 +69,8 @@ out:
     return st;
 }
 
-/* Pieces of work of a step: segments of forward, of backward, and what comes between two where it is exchanged in between. */
+/* Pieces of work of a step: segments of forward, of backward, and what comes between two where it is
+ * exchanged in between. */
 static cek_status meter_make(cek__station *s)
 {
     const size_t *reads;

@@ -1,7 +1,8 @@
-/* station.h - one device under a conductor: its streams, what is under way on them, and how each action is carried out there.
+/* station.h - one device under a conductor: its streams, what is under way on them, and how each action is
+ * carried out there.
  *
- * Owns: streams for copies and sums beside the computing one, rings of markers, the owner's optimizers and reducer, page-locked
- * rings of batches and results.
+ * Owns: streams for copies and sums beside the computing one, rings of markers, the owner's optimizers and reducer,
+ * page-locked rings of batches and results.
  * Must not know: threads, other stations, whose turn it is. Each function from one thread at a time for each lane. */
 #ifndef CEK_NN_TRAIN_STATION_H
 #define CEK_NN_TRAIN_STATION_H
@@ -14,8 +15,8 @@
 
 enum { CEK__FLIGHTS = 32 }; /* actions under way on one stream; more wait for their turn */
 
-/* The streams beside the computing one: what leaves, what comes in, what is added and updated, shards in turn on each of the
- * reducer's sides. */
+/* The streams beside the computing one: what leaves, what comes in, what is added and updated, shards in turn on each
+ * of the reducer's sides. */
 typedef enum cek__track {
     CEK__TRACK_OUT,
     CEK__TRACK_IN,
@@ -125,7 +126,8 @@ typedef struct cek__verdict {
 /* Carries out one of the lane EXCHANGE. `verdict`: for VERDICT. */
 CEK__CHECKED cek_status cek__station_exchange(cek__station *station, const cek__action *action,
                                               const cek__verdict *verdict);
-/* For the verdict: forgets what was heard; hears what an owner has measured of a shard, and returns the sum of squares. */
+/* For the verdict: forgets what was heard; hears what an owner has measured of a shard, and returns the
+ * sum of squares. */
 void cek__station_forget(cek__station *station);
 double cek__station_hear(cek__station *station, const cek__station *owner, size_t shard);
 cek__track cek__station_track(const cek__station *station, const cek__action *action);

@@ -93,8 +93,8 @@ out:
     return st;
 }
 
-/* A lone device that works beside the host has nothing to wait for between a step's parts, unless its norm is judged; and
- * nobody asks how long each took where it is not measured. */
+/* A lone device that works beside the host has nothing to wait for between a step's parts, unless its norm is judged;
+ * and nobody asks how long each took where it is not measured. */
 static cek_status whole_make(cek__station *s, const cek__conductor_options *o)
 {
     cek_status st = CEK_OK;
@@ -149,8 +149,9 @@ out:
 
 /* ---- a step ---- */
 
-/* Where the shard's update works, with the step's block there. A device without samples has not set its computing block in this
- * step, and it may be the next step's already; a lone device has set it, and computes nothing before all is updated. */
+/* Where the shard's update works, with the step's block there. A device without samples has not set its computing block
+ * in this step, and it may be the next step's already; a lone device has set it, and computes nothing before
+ * all is updated. */
 static cek_status place_make(cek__station *s, const cek__action *a, size_t side_index, cek_stream *stream,
                              cek__update_place *out)
 {

@@ -1,4 +1,5 @@
-/* station_update.h - a station's updates: what its shards' optimizers and norms are made of, and what is measured and updated.
+/* station_update.h - a station's updates: what its shards' optimizers and norms are made of, and what is
+ * measured and updated.
  *
  * Must not know: how bytes travel, in which order things happen (order.h). */
 #ifndef CEK_NN_TRAIN_STATION_UPDATE_H

@@ -1,6 +1,7 @@
 /* team.h - the replicas of one model over a list of devices, their threads, and how a batch is dealt out to them.
  *
- * What training, evaluation and prediction share. Devices are called on the crew's threads. Owns: replicas, crew. Must not know: optimizers, datasets. */
+ * What training, evaluation and prediction share. Devices are called on the crew's threads. Owns: replicas, crew. Must
+ * not know: optimizers, datasets. */
 #ifndef CEK_NN_TRAIN_TEAM_H
 #define CEK_NN_TRAIN_TEAM_H
 

@@ -1,7 +1,7 @@
 /* trainer.c - the API of training: what a step is, batches in, losses out.
  *
- * Owns: the step block, what makes a batch acceptable, the state after a failure. What options may say is in trainer_options.c, a
- * step in two parts in held.c, the epochs around it in fit.c. */
+ * Owns: the step block, what makes a batch acceptable, the state after a failure. What options may say is in
+ * trainer_options.c, a step in two parts in held.c, the epochs around it in fit.c. */
 #include "nn/train/trainer.h"
 
 #include <math.h>

@@ -80,7 +80,8 @@ CEK__SHARED CEK__CHECKED cek_status cek__trainer_settle(cek_trainer *trainer);
 
 /* Whether its loss has labels as targets, so that there is an accuracy. */
 bool cek__trainer_classifies(const cek_trainer *trainer);
-/* The sum of a batch's losses is divided by its samples, values or what its labels weigh. Errors: CEK_BAD_INPUT: a label. */
+/* The sum of a batch's losses is divided by its samples, values or what its labels weigh. Errors:
+ * CEK_BAD_INPUT: a label. */
 CEK__CHECKED cek_status cek__trainer_weigh(const cek_trainer *trainer, const cek_batch *batch, cek__amount *out);
 /* What cek__trainer_weigh said of a step's batch, one of the last `depth`. */
 cek__amount cek__trainer_amount(const cek_trainer *trainer, int64_t step);

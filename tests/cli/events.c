@@ -1,4 +1,5 @@
-/* events.c - for shell tests: what an event FILE tells, a line for each value: step, kind, tag, and what there is of it.
+/* events.c - for shell tests: what an event FILE tells, a line for each value: step, kind, tag, and what there
+ * is of it.
  *
  * Exit status: 0; 1 it is no such file, or a record is broken, and the last line says why. */
 #include "tests/event_file.h"

@@ -1,4 +1,5 @@
-/* trace.c - for shell tests: is each FILE a trace as the Trace Event format wants it (tests/trace_format.h), with nothing left out?
+/* trace.c - for shell tests: is each FILE a trace as the Trace Event format wants it (tests/trace_format.h), with
+ * nothing left out?
  *
  * Exit status: 0; 1 one is not, and a line on standard output says why. */
 #include "tests/trace_format.h"

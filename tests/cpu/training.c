@@ -346,7 +346,8 @@ START_TEST(optimizers_step_as_the_reference_does)
     static float p[N], g[N], m[N], v[N], mean[N];
     static uint16_t low[N];
     const optimizer_case *c = &optimizers[_i];
-    /* RMSprop divides by v's root: what rounding leaves where decay and gradient cancel is not to be divided by as little. */
+    /* RMSprop divides by v's root: what rounding leaves where decay and gradient cancel is not to be divided
+     * by as little. */
     const float least = c->algorithm == CEK_OPTIMIZER_RMSPROP ? 0.01f : 0;
     const cek_param_range ranges[] = { { 3, 10, 0, 0 }, { 10, 11, 1, 0 }, { 100, 45000, 2, 0 }, { 45007, N, 1, 0 } };
     cek_step_block step = { .ln_beta1 = { logf(0.9f), 0 }, .ln_beta2 = { logf(0.999f), 0 } };

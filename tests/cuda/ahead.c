@@ -1,5 +1,5 @@
-/* ahead.c - CUDA devices train with two steps under way, alone, two together and beside the CPU, over the fake driver (see
- * ahead.h), and no copy waits in the driver. */
+/* ahead.c - CUDA devices train with two steps under way, alone, two together and beside the CPU, over the fake driver
+ * (see ahead.h), and no copy waits in the driver. */
 #include "tests/ahead.h"
 #include "tests/cuda/life.h"
 
@@ -87,7 +87,8 @@ static unsigned beside_the_processor(const char *list, unsigned *registered)
     return waited;
 }
 
-/* Parameters and gradients of each bucket once, for both cards; given back while the memory is there, which the driver looks at. */
+/* Parameters and gradients of each bucket once, for both cards; given back while the memory is there, which the
+ * driver looks at. */
 START_TEST(what_cards_read_of_the_processors_is_page_locked_once)
 {
     unsigned registered, ended;

@@ -47,8 +47,9 @@ typedef struct fake_kernel {
 fake_module *fake_module_load(const void *object, uint64_t bytes);
 void fake_module_free(fake_module *module);
 fake_kernel *fake_module_kernel(fake_module *module, const char *name);
-/* fake_kernel_run - all groups, one after the other; one kernel at a time in the whole process. Returns 0, or with what error
- * a device ends the context of who does what a work-item did: where `faults`, else the program ends as it does. */
+/* fake_kernel_run - all groups, one after the other; one kernel at a time in the whole process. Returns 0, or with what
+ * error a device ends the context of who does what a work-item did: where `faults`, else the program ends
+ * as it does. */
 uint32_t fake_kernel_run(fake_kernel *kernel, const unsigned grid[3], const unsigned block[3], void **parameters,
                          bool faults);
 
@@ -59,8 +60,8 @@ typedef void fake_cuda_fail_fn(const char *function, unsigned nth, uint32_t erro
 /* fake_cuda_kernel - the `nth` kernel to run from now on (0: none) ends its context with `error`,
  * or hangs where that is 0. */
 typedef void fake_cuda_kernel_fn(unsigned nth, uint32_t error);
-/* fake_cuda_faults - whether a kernel that touches what is no memory, or is not aligned as its type wants, ends its context
- * from now on, as on a device, and not the program. */
+/* fake_cuda_faults - whether a kernel that touches what is no memory, or is not aligned as its type wants, ends its
+ * context from now on, as on a device, and not the program. */
 typedef void fake_cuda_faults_fn(bool faults);
 /* fake_cuda_calls - how often a function was called. */
 typedef unsigned fake_cuda_calls_fn(const char *function);
@@ -69,8 +70,8 @@ typedef void fake_cuda_watch_fn(size_t bytes);
 typedef unsigned fake_cuda_watched_fn(void);
 /* fake_cuda_blind - whether who asks for an event or a stream hears that it is not ready, whatever it is. */
 typedef void fake_cuda_blind_fn(bool blind);
-/* fake_cuda_waits - calls that returned when a device had done something: memory given back, copies between a device and
- * memory that is not page-locked (to a device: of more than a real driver takes over at once). */
+/* fake_cuda_waits - calls that returned when a device had done something: memory given back, copies between a device
+ * and memory that is not page-locked (to a device: of more than a real driver takes over at once). */
 typedef unsigned fake_cuda_waits_fn(void);
 /* fake_cuda_live - contexts, memory, streams, events, modules and graphs that were made and not given back. */
 typedef unsigned fake_cuda_live_fn(void);

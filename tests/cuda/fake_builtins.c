@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * fake_builtins.c - the library that NVRTC opens while it works, beside the fake one. That it is loaded is all that it is for.
+ * fake_builtins.c - the library that NVRTC opens while it works, beside the fake one. That it is loaded is all that it
+ * is for.
  */
 #include "tests/cuda/fake.h"
 

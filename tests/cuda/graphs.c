@@ -1,5 +1,5 @@
-/* graphs.c - training and prediction on CUDA devices are launches of graphs, over the fake driver: how many calls a step
- * is, what happens where a capture, a graph or a launch fails, and that none of it changes a bit. */
+/* graphs.c - training and prediction on CUDA devices are launches of graphs, over the fake driver: how many calls a
+ * step is, what happens where a capture, a graph or a launch fails, and that none of it changes a bit. */
 #include <limits.h>
 
 #include "cekernels/nn.h"
@@ -86,8 +86,8 @@ static void steps_are(const char *net, double norm, const unsigned want[QUEUED])
 
 #define DEEP "flatten linear:1400 relu linear:800 relu linear:10"
 
-/* Up go the samples with their labels, while the step before computes, and the blocks of step and batch, whose step may not be
- * known then; the result comes down. */
+/* Up go the samples with their labels, while the step before computes, and the blocks of step and batch, whose step may
+ * not be known then; the result comes down. */
 START_TEST(a_step_is_one_launch)
 {
     steps_are("lenet5", 0, (unsigned[]){ 1, 0, 2, 0, 1, 0 });

@@ -87,7 +87,8 @@ static inline void fake_remove(void)
         puts(command);
 }
 
-/* Engines that are made from now on find these plugins ("=cuda") and the fake driver, which has forgotten what was injected. */
+/* Engines that are made from now on find these plugins ("=cuda") and the fake driver, which has forgotten
+ * what was injected. */
 static inline void fake_for_engines(const char *plugins)
 {
     fake_open();
@@ -97,8 +98,8 @@ static inline void fake_for_engines(const char *plugins)
     setenv("CEKERNELS_CUDA_CACHE", fake.cache, 1);
 }
 
-/* Runs a suite in this process, since the fake driver is opened once. The program's exit status; 77, having said why, where it
- * cannot run. */
+/* Runs a suite in this process, since the fake driver is opened once. The program's exit status; 77, having said why,
+ * where it cannot run. */
 static inline int fake_suite_run(Suite *suite)
 {
     const char *sanitizers = getenv("SANITIZERS"), *lacks = NULL;

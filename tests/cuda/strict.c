@@ -1,5 +1,6 @@
 /* strict.c - the fake driver and the fake compiler punish what real ones punish: builtins that are not found, code that
- * would be loaded inside a capture, operands that are not aligned as their type wants, accesses beyond memory; and a watchdog, which they only tell of. */
+ * would be loaded inside a capture, operands that are not aligned as their type wants, accesses beyond memory; and a
+ * watchdog, which they only tell of. */
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -71,8 +72,8 @@ START_TEST(nothing_is_compiled_before_the_builtins_are_found)
 }
 END_TEST
 
-/* How a process ends in which a kernel gets an address so far behind the start of a memory: launched, or captured before or after
- * a launch of it has ended. */
+/* How a process ends in which a kernel gets an address so far behind the start of a memory: launched, or captured
+ * before or after a launch of it has ended. */
 enum { LAUNCH = 1, CAPTURE = 2 };
 static int end_of(const char *name, uint64_t shift, int what)
 {
@@ -181,8 +182,8 @@ START_TEST(a_long_product_is_launched_in_parts_where_the_driver_has_a_watchdog)
 }
 END_TEST
 
-/* What a library of the same process does with the context that a device's users share: a kernel, in a stream of its own, with
- * memory of its own so far behind its start. */
+/* What a library of the same process does with the context that a device's users share: a kernel, in a stream of its
+ * own, with memory of its own so far behind its start. */
 static void guest_faults(const char *name, uint64_t shift, CUresult want)
 {
     const cuda_driver *api = &fake.driver;

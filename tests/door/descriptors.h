@@ -82,7 +82,8 @@ static cek_copy_desc copy = {
     .shape = { 3, 4 }, .x_strides = { 1, 3 }, .y_strides = { 4, 1 },
 };
 static cek_gather_desc gather = {
-    .op = { .size = sizeof gather, .kind = CEK_OP_GATHER, .operands = 7 }, .batch = 2, .rows = 5, .count = 3, .columns = 4,
+    .op = { .size = sizeof gather, .kind = CEK_OP_GATHER, .operands = 7 }, .batch = 2, .rows = 5, .count = 3,
+      .columns = 4,
     .type = CEK_F16,
 };
 static cek_arg_desc arg = {

@@ -9,9 +9,9 @@
  *     mutant_type    of the operation: "f32", ... (of its first operand; of OUT for pointwise, of Y for copy)
  *     mutant_where   interior, tail (the third from the end), last
  *
- *     mutant_edge    instead of one element all those in f32 at an edge: "zero" (has the other sign), "denormal" (becomes
- *                    0), "one" (the value before it), "ulps" (every finite value is as much too large as its function
- *                    must not be)
+ *     mutant_edge    instead of one element all those in f32 at an edge: "zero" (has the other sign), "denormal"
+ *                    (becomes 0), "one" (the value before it), "ulps" (every finite value is as much too large as its
+ *                    function must not be)
  *     mutant_code    with mutant_edge: of chains that end with this CEK_PW_... alone, and of activations in epilogues
  *
  *     mutant_flushes the device says that it does: CEK_DEVICE_FLUSHES_DENORMALS

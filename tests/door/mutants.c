@@ -3,7 +3,8 @@
  * mutants.c - the conformance suite finds every mutant: one element wrong in one output of one
  * operation and type, at one of three places. A suite that misses one of them has a hole.
  *
- * And one whose errors are at the edges of functions alone: signs of zeros, denormals, saturation, units of the last place.
+ * And one whose errors are at the edges of functions alone: signs of zeros, denormals, saturation, units of
+ * the last place.
  *
  * Every mutant runs in a process of its own that ends at the first check which fails. One that never strikes is counted
  * apart: the suite has no case with that output and type.
@@ -131,7 +132,7 @@ static const char *lower(const char *name, char *to)
     return to;
 }
 
-/* --- edges: each instruction with each error that it can make ------------------------------------------------------- */
+/* --- edges: each instruction with each error that it can make ----------------------------------------------------- */
 
 #define CODE(code) (UINT64_C(1) << CEK_PW_##code)
 #define GRADS (CODE(RELU_GRAD) | CODE(TANH_GRAD) | CODE(SIGMOID_GRAD) | CODE(GELU_GRAD))

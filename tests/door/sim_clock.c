@@ -350,8 +350,8 @@ START_TEST(transfers_run_beside_computation_and_each_way)
 }
 END_TEST
 
-/* Threads, each with a queue of its own on one device, which compete for its engine; one asks, the others wait. Neither real
- * time nor who comes first is in what they measure. */
+/* Threads, each with a queue of its own on one device, which compete for its engine; one asks, the others wait. Neither
+ * real time nor who comes first is in what they measure. */
 typedef struct worker {
     pthread_t thread;
     timer t;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sim_late.c - sim_work=late: commands do their work when their time has passed, so a missing wait between two queues gives wrong
- * bytes, whatever the order of the calls.
+ * sim_late.c - sim_work=late: commands do their work when their time has passed, so a missing wait between two queues
+ * gives wrong bytes, whatever the order of the calls.
  */
 #include <stdbool.h>
 

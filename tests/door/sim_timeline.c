@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * sim_timeline.c - the model of time behind simulated devices, alone: engines and links are shared, what has been ready for
- * longest goes first, and the order in which a host calls at one instant changes nothing.
+ * sim_timeline.c - the model of time behind simulated devices, alone: engines and links are shared, what has been ready
+ * for longest goes first, and the order in which a host calls at one instant changes nothing.
  */
 #include <string.h>
 
@@ -313,8 +313,8 @@ static uint64_t random_next(uint64_t *state)
     return *state >> 33;
 }
 
-/* What line `l` enqueues in a round depends on the seed alone: commands, perhaps a wait for what another line marked in an
- * earlier round, a mark. */
+/* What line `l` enqueues in a round depends on the seed alone: commands, perhaps a wait for what another line marked in
+ * an earlier round, a mark. */
 static void line_round(uint64_t seed, int round, int l, cek__line **lines, cek__mark **marks, uint64_t *work)
 {
     uint64_t state = seed * 1000003 + (uint64_t)(round * LINES + l);

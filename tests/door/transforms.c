@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * transforms.c - conformance and convolutions by transform: Winograd's F(2x2, 3x3) and F(4x4, 3x3) in f32, in all three
- * directions, are within the bound of CEK_OP_INFO_INEXACT, which is not much wider than they need; any of their constants
- * that is off by a two-thousandth is found, and so is who transforms where it must not.
+ * directions, are within the bound of CEK_OP_INFO_INEXACT, which is not much wider than they need; any of their
+ * constants that is off by a two-thousandth is found, and so is who transforms where it must not.
  *
  * The plugin is the reference, over whose results of plain 3 x 3 convolutions those of the transform are written.
  */
@@ -25,8 +25,9 @@ typedef struct matrix {
     float v[TILE];
 } matrix;
 
-/* Of one axis: what is read, the weights, and what is given. y = output ((weights w) (input x)) for a tile x and a filter w.
- * The same numbers the other way round give the gradient of the weights: weights^T ((output^T dy) (input x)). */
+/* Of one axis: what is read, the weights, and what is given. y = output ((weights w) (input x)) for a tile x and a
+ * filter w. The same numbers the other way round give the gradient of the weights: weights^T ((output^T
+ * dy) (input x)). */
 typedef struct winograd {
     matrix input, weights, output;
 } winograd;

@@ -1,5 +1,5 @@
-/* ahead.c - OpenCL devices train with two steps under way, alone, as two sub-devices and beside the CPU: see ahead.h; and what
- * they move meanwhile is page-locked. */
+/* ahead.c - OpenCL devices train with two steps under way, alone, as two sub-devices and beside the CPU: see ahead.h;
+ * and what they move meanwhile is page-locked. */
 #include <string.h>
 
 #include "tests/ahead.h"
@@ -54,8 +54,8 @@ START_TEST(no_call_of_a_step_waits_in_the_driver)
 }
 END_TEST
 
-/* Of memory that is not page-locked a card's driver makes a copy of its own first, or locks it, each time. Beside a processor
- * ranges of parameters come from that one's memory as it is. */
+/* Of memory that is not page-locked a card's driver makes a copy of its own first, or locks it, each time. Beside a
+ * processor ranges of parameters come from that one's memory as it is. */
 START_TEST(a_step_of_a_card_moves_page_locked_memory_alone)
 {
     ahead a;

@@ -399,9 +399,9 @@ static void updates_read(int round)
         ck_assert_int_eq(got[i], 50 * round + i / EACH);
 }
 
-/* Nobody knows that any of them has been read before the last is enqueued (the strict driver begins at a flush): each has a
- * place of its own, and none waits until the driver has made one. A card gets at them without its driver's help; what was a
- * place once is one again. */
+/* Nobody knows that any of them has been read before the last is enqueued (the strict driver begins at a flush): each
+ * has a place of its own, and none waits until the driver has made one. A card gets at them without its driver's help;
+ * what was a place once is one again. */
 START_TEST(updates_of_a_card_wait_in_page_locked_memory)
 {
     const bool card = _i;

@@ -1,6 +1,6 @@
 /* icd.c - an OpenCL driver that misbehaves as FAKE_ICD says: it ends the process when it is loaded ("load"), when it is
- * asked for its devices ("devices"), or there quietly ("exit"); otherwise it has none. FAKE_ICD_LOG=FILE gets a line for
- * each time that it is loaded. */
+ * asked for its devices ("devices"), or there quietly ("exit"); otherwise it has none. FAKE_ICD_LOG=FILE gets a line
+ * for each time that it is loaded. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* launches.c - what takes long on a GPU is launched in parts, so that no watchdog of a display ends it; with the same bits.
+/* launches.c - what takes long on a GPU is launched in parts, so that no watchdog of a display ends it; with
+ * the same bits.
  *
  * The shim makes a strict GPU of PoCL, whose clock is 1 MHz: what a part may have follows from that. */
 #include <dlfcn.h>
@@ -38,8 +39,8 @@ static asked run_at(cl_uint clock, cek_op_desc *desc, const array *arrays, uint3
     return seen;
 }
 
-/* A product of m x n x k: once whole, and once in parts of at most half a second at one multiply-add a cycle and compute
- * unit, or of a group for each of those. */
+/* A product of m x n x k: once whole, and once in parts of at most half a second at one multiply-add a cycle and
+ * compute unit, or of a group for each of those. */
 static void parts_are_the_whole(cek_op_desc *desc, array *arrays, uint64_t m, uint64_t n, uint64_t k, uint64_t batch)
 {
     cek_op_info info;
@@ -91,8 +92,8 @@ START_TEST(a_product_is_launched_in_parts)
 }
 END_TEST
 
-/* Its pieces of k are counted among the groups; what sums them up is one launch as ever. A group for each compute unit is
- * the least, whatever that takes. */
+/* Its pieces of k are counted among the groups; what sums them up is one launch as ever. A group for each compute unit
+ * is the least, whatever that takes. */
 START_TEST(pieces_of_a_long_sum_are_launched_in_parts)
 {
     enum { M = 70, N = 50, K = 2048 };

@@ -1,5 +1,5 @@
-/* pools.c - whichever way a GPU computes a pool, it gives the same bits: windows that overlap, touch, leave gaps or hang over
- * an edge, in every type.
+/* pools.c - whichever way a GPU computes a pool, it gives the same bits: windows that overlap, touch, leave gaps or
+ * hang over an edge, in every type.
  *
  * The shim makes a strict GPU of PoCL. */
 #include "tests/opencl/failures.h"
@@ -56,8 +56,8 @@ static uint64_t results_of(const struct geometry *g)
     return count;
 }
 
-/* Numbers of a type, with ties and zeros of both signs, and so many of 256 each below all and NaN; not of f16, of which PoCL
- * stores other bits from a vector than from a scalar. */
+/* Numbers of a type, with ties and zeros of both signs, and so many of 256 each below all and NaN; not of f16, of which
+ * PoCL stores other bits from a vector than from a scalar. */
 static void numbers_make(unsigned char *to, cek_dtype type, uint32_t noise, uint32_t each)
 {
     static const uint16_t some[] = { 0x3c00, 0xbc00, 0x0000, 0x8000, 0x4000, 0x3555, 0xb800, 0x3eaa };

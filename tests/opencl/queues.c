@@ -1,5 +1,5 @@
-/* queues.c - what the opencl plugin asks of a driver beside the commands themselves: arguments, flushes, queues, statuses,
- * profiling, waits; and that its command buffers do what their commands do. */
+/* queues.c - what the opencl plugin asks of a driver beside the commands themselves: arguments, flushes, queues,
+ * statuses, profiling, waits; and that its command buffers do what their commands do. */
 #include "tests/opencl/failures.h"
 
 enum { ROWS = 4, COLUMNS = 4, VALUES = ROWS * COLUMNS };

@@ -19,7 +19,8 @@
  *   SHIM_QUARTER=yes       a buffer has at most a quarter of the memory
  *   SHIM_MEMORY=BYTES      that a device has; a buffer at most a quarter of it
  *   SHIM_UNSAID=yes        sizes of memory and of a buffer are 0
- *   SHIM_DIVISION=inexact  quotients and square roots are not rounded correctly, and what is compiled may not ask for it
+ *   SHIM_DIVISION=inexact  quotients and square roots are not rounded correctly, and what is compiled may not
+ *                          ask for it
  *   SHIM_PARAMETERS=BYTES  of the arguments of a kernel
  *   SHIM_VERSION=OLD       OpenCL 1.1: device and compiler say so, and know nothing newer
  *   SHIM_COMPILER=no       none
@@ -30,7 +31,8 @@
  *   SHIM_PROFILING=slow    a queue with profiling waits for each command
  *   SHIM_QUEUE_MS=N        that it takes to make a queue
  * What was asked of the driver:
- *   SHIM_COUNTS=FILE       gets one line of "name number" pairs when the process ends (shim_counts, dead, unflushed, unordered)
+ *   SHIM_COUNTS=FILE       gets one line of "name number" pairs when the process ends (shim_counts,
+ *                          dead, unflushed, unordered)
  *   SHIM_STEP=BYTES        and one before each write of so many bytes, which begins a step
  */
 #ifndef CEK_TESTS_OPENCL_SHIM_H

@@ -56,8 +56,8 @@ cl_context shim_queue_context(cl_command_queue queue);
 
 /* --- shim_order.c ----------------------------------------------------------------------------- */
 
-/* `number` counts commands over all queues: of the last one when a queue was made; of one that a poll told to have ended;
- * of one that was waited for, and with it whatever is before it in its queue. */
+/* `number` counts commands over all queues: of the last one when a queue was made; of one that a poll told to have
+ * ended; of one that was waited for, and with it whatever is before it in its queue. */
 void shim_order_made(cl_command_queue queue, uint64_t number);
 void shim_order_told(cl_command_queue queue, uint64_t number);
 void shim_order_waited(cl_command_queue queue, uint64_t number);

@@ -183,8 +183,8 @@ bool shim_is_pinned(const void *at, size_t bytes)
 
 /* --- kernels ---------------------------------------------------------------------------------- */
 
-/* What was set of each kernel, by the pointer that it is: the bytes of every argument, and whether its numbers (whatever is
- * longer than a handle) were zero. */
+/* What was set of each kernel, by the pointer that it is: the bytes of every argument, and whether its numbers
+ * (whatever is longer than a handle) were zero. */
 typedef struct kernel_state {
     cl_kernel kernel;
     size_t bytes[ARGUMENTS];

@@ -1,8 +1,8 @@
-/* shim_order.c - a poll that finds a command complete is no synchronisation point: who then enqueues in another queue, and has
- * waited for nothing, may read what was there before. Such commands are counted.
+/* shim_order.c - a poll that finds a command complete is no synchronisation point: who then enqueues in another queue,
+ * and has waited for nothing, may read what was there before. Such commands are counted.
  *
- * The wait may come directly behind the poll, so others are held to what a thread was told only when that thread goes on to
- * enqueue something. A wait by a command of one queue counts for all. */
+ * The wait may come directly behind the poll, so others are held to what a thread was told only when that thread goes
+ * on to enqueue something. A wait by a command of one queue counts for all. */
 #include <pthread.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* shim_says.c - the shim does not flatter: for everything that it is strict about, a program that does wrong hears so, and one
- * that does right does not. The programs are here, straight on OpenCL; there is no plugin. */
+/* shim_says.c - the shim does not flatter: for everything that it is strict about, a program that does wrong hears so,
+ * and one that does right does not. The programs are here, straight on OpenCL; there is no plugin. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -372,8 +372,8 @@ START_TEST(a_launch_that_faults_takes_its_context_with_it_and_no_other)
 }
 END_TEST
 
-/* Launches that warm up do nothing, so they neither fault nor are they noted; the numbers that count are the kernel's own,
- * whoever set them, and when. */
+/* Launches that warm up do nothing, so they neither fault nor are they noted; the numbers that count are the kernel's
+ * own, whoever set them, and when. */
 static void *zeros_set(void *kernel)
 {
     numbers_set(kernel, 0);

@@ -1,4 +1,5 @@
-/* arrays.c - tests of arrays in files as samples (.npy, .npz, safetensors, in memory or left in their files), and of a function's. */
+/* arrays.c - tests of arrays in files as samples (.npy, .npz, safetensors, in memory or left in their files), and
+ * of a function's. */
 #include <math.h>
 
 #include "cekernels/nn.h"

@@ -1,4 +1,5 @@
-/* batch_norm.c - normalisation over samples: what it computes and keeps, its gradients, and groups on any number of devices. */
+/* batch_norm.c - normalisation over samples: what it computes and keeps, its gradients, and groups on any
+ * number of devices. */
 #include <cekernels/parts.h>
 #include <math.h>
 #include <stdlib.h>

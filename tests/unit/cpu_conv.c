@@ -442,7 +442,8 @@ START_TEST(low_precision_is_converted_on_the_way)
 }
 END_TEST
 
-/* Words of two bf16 are exact on integers too; and used, where a configuration has them, by what is a product of matrices. */
+/* Words of two bf16 are exact on integers too; and used, where a configuration has them, by what is a
+ * product of matrices. */
 START_TEST(a_tap_alone_is_multiplied_in_words_where_there_are_such)
 {
     const kind k = {

@@ -386,7 +386,8 @@ START_TEST(large_results_are_exact_aligned_or_not)
 }
 END_TEST
 
-/* The depth is odd, so that the last word of a row of bf16 ends where the row with the NaN begins, or that behind it. */
+/* The depth is odd, so that the last word of a row of bf16 ends where the row with the NaN begins, or
+ * that behind it. */
 static void nan_check(const kind *k, const cpu_config *config)
 {
     const float nan_value = NAN;

@@ -1,4 +1,5 @@
-/* cpu_topology.c - the CPU backend's view of the machine and its choice of kernels: files of /sys and cgroups from a made-up root. */
+/* cpu_topology.c - the CPU backend's view of the machine and its choice of kernels: files of /sys and cgroups from
+ * a made-up root. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -264,8 +264,8 @@ START_TEST(a_slow_chain_of_commands_is_no_hang)
     upload_much(stream, memory, slow[_i].commands);
     assert_ok(cek_marker_record(marker, stream));
     assert_ok(cek_marker_sync(marker, CEK_FOREVER));
-    /* Nor is it one to who waits for a stream that waits for this one, but the last command here and the first one there
-     * look like one. */
+    /* Nor is it one to who waits for a stream that waits for this one, but the last command here and the first one
+     * there look like one. */
     control->pace = (control->pace + 1) / 2;
     upload_much(stream, memory, slow[_i].commands);
     assert_ok(cek_marker_record(marker, stream));

@@ -1,4 +1,5 @@
-/* device_registered.c - tests of memory that a program registers: which calls reach the plugin, what keeps the engine. */
+/* device_registered.c - tests of memory that a program registers: which calls reach the plugin, what
+ * keeps the engine. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* events.c - tests of nn/report and of the records and images that it writes: known bytes, what is read back, and files that stay whole
- * whatever fails. */
+/* events.c - tests of nn/report and of the records and images that it writes: known bytes, what is read back, and files
+ * that stay whole whatever fails. */
 #include <float.h>
 #include <math.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
-/* folders.c - tests of data as people have them: folders of images, CIFAR-10, what a folder is taken for; augmentation, normalisation. */
+/* folders.c - tests of data as people have them: folders of images, CIFAR-10, what a folder is taken
+ * for; augmentation, normalisation. */
 #include <fcntl.h>
 #include <ftw.h>
 #include <math.h>

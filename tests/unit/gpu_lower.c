@@ -1,5 +1,5 @@
-/* gpu_lower.c - the launches of operations whose time is that of memory (backends/gpu/lower_tensor.c, lower_train.c), and of
- * products that take long, on a device that is a table: how work is shared out, and that all of it is. */
+/* gpu_lower.c - the launches of operations whose time is that of memory (backends/gpu/lower_tensor.c, lower_train.c),
+ * and of products that take long, on a device that is a table: how work is shared out, and that all of it is. */
 #include <stdio.h>
 #include <string.h>
 

@@ -172,7 +172,8 @@ START_TEST(residual)
 }
 END_TEST
 
-/* Convolutions and pools with one and two axes, padding on one side, dilation, groups, then dropout and a flattened product. */
+/* Convolutions and pools with one and two axes, padding on one side, dilation, groups, then dropout and
+ * a flattened product. */
 START_TEST(windows)
 {
     static net n;

@@ -1,5 +1,5 @@
-/* graph_chain.c - chains of instructions: the derivative of each, of chains that a caller wrote, over inputs that are broadcast;
- * padding, types, and a derivative that does not fit one chain. */
+/* graph_chain.c - chains of instructions: the derivative of each, of chains that a caller wrote, over inputs that are
+ * broadcast; padding, types, and a derivative that does not fit one chain. */
 #include "tests/graph_check.h"
 
 enum { SHAPES = 20 };
@@ -61,7 +61,8 @@ static const code_case codes[] = {
 };
 /* clang-format on */
 
-/* (instruction + product of the first and last input)^2, of which each needs what the instruction gave. What chooses is there as -1, 0 and 1. */
+/* (instruction + product of the first and last input)^2, of which each needs what the instruction gave. What chooses is
+ * there as -1, 0 and 1. */
 START_TEST(instructions)
 {
     const code_case *c = &codes[_i];

@@ -1,4 +1,5 @@
-/* graph_conv.c - convolutions of random shapes: what they give against plain loops, their gradients against differences. */
+/* graph_conv.c - convolutions of random shapes: what they give against plain loops, their
+ * gradients against differences. */
 #include "tests/graph_check.h"
 
 enum { SHAPES = 20 };

@@ -1,4 +1,5 @@
-/* graph_gather.c - rows that an index names, and sums into them: what they give, their gradients against differences. */
+/* graph_gather.c - rows that an index names, and sums into them: what they give, their
+ * gradients against differences. */
 #include "tests/graph_check.h"
 
 enum { SHAPES = 20 };

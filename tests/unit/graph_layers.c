@@ -1,5 +1,5 @@
-/* graph_layers.c - activations and normalisations that are composed of parts, and softmax: values against closed forms, gradients
- * against central differences, and where there is a corner against PyTorch's. */
+/* graph_layers.c - activations and normalisations that are composed of parts, and softmax: values against closed forms,
+ * gradients against central differences, and where there is a corner against PyTorch's. */
 #include "nn/layers/activations.h"
 #include "nn/layers/norms.h"
 #include "tests/graph_check.h"

@@ -1,4 +1,5 @@
-/* graph_padding.c - what samples hold that do not count changes no loss, no gradient, no statistic and no count, to the bit.
+/* graph_padding.c - what samples hold that do not count changes no loss, no gradient, no statistic and no count,
+ * to the bit.
  *
  * A case for each part of parts.h: a part without one fails. */
 #include "tests/graph_check.h"

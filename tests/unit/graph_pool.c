@@ -63,7 +63,8 @@ static cek__dims image(const shape *s, bool samples)
     return dims;
 }
 
-/* Of each step-th of the elements [first, end) in each direction of one channel; those outside count if there is a divisor for them. */
+/* Of each step-th of the elements [first, end) in each direction of one channel; those outside count if there is a
+ * divisor for them. */
 static double window(const shape *s, const double *x, const int64_t *first, const int64_t *end, const int64_t *step,
                      int64_t divisor)
 {

@@ -1,4 +1,5 @@
-/* graph_product.c - products of random shapes: what they give against plain loops, their gradients against differences. */
+/* graph_product.c - products of random shapes: what they give against plain loops, their
+ * gradients against differences. */
 #include "tests/graph_check.h"
 
 enum { SHAPES = 20 };

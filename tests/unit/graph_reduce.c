@@ -1,5 +1,5 @@
-/* graph_reduce.c - reductions over any axes: their gradients, what padding must not change, what would mix samples; and random
- * numbers, which are those that dropout keeps or drops by. */
+/* graph_reduce.c - reductions over any axes: their gradients, what padding must not change, what would mix samples; and
+ * random numbers, which are those that dropout keeps or drops by. */
 #include "tests/graph_check.h"
 
 enum { SHAPES = 20 };

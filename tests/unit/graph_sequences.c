@@ -1,5 +1,5 @@
-/* graph_sequences.c - attention, LSTM and GRU of random shapes: what they give against plain loops, their gradients against
- * differences. */
+/* graph_sequences.c - attention, LSTM and GRU of random shapes: what they give against plain loops, their gradients
+ * against differences. */
 #include "nn/layers/attention.h"
 #include "nn/layers/recurrent.h"
 #include "tests/graph_check.h"

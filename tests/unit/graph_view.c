@@ -1,5 +1,5 @@
-/* graph_view.c - axes in another order, pads, slices, concatenations, views: what they give against plain loops, their gradients
- * against differences, whoever reads them. */
+/* graph_view.c - axes in another order, pads, slices, concatenations, views: what they give against plain loops, their
+ * gradients against differences, whoever reads them. */
 #include "tests/graph_check.h"
 
 enum { SHAPES = 20 };

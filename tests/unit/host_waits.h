@@ -1,5 +1,6 @@
-/* host_waits.h - a host that waits behind each bucket: two devices whose feeders, having queued a segment of backward, sleep until
- * all that others have for them of its buckets has come over the link. In front of the tables of both; for models of two buckets. */
+/* host_waits.h - a host that waits behind each bucket: two devices whose feeders, having queued a segment of backward,
+ * sleep until all that others have for them of its buckets has come over the link. In front of the tables of both; for
+ * models of two buckets. */
 #ifndef CEK_TESTS_UNIT_HOST_WAITS_H
 #define CEK_TESTS_UNIT_HOST_WAITS_H
 
@@ -8,7 +9,8 @@
 #include "core/device/device.h"
 #include "tests/suite.h"
 
-/* Stretches of a step that is recorded: forward, then backward, a bucket each. The last begins when the first bucket is there. */
+/* Stretches of a step that is recorded: forward, then backward, a bucket each. The last begins when the first
+ * bucket is there. */
 enum { WAITED_LAST = 3, WAITED_DEVICES = 2, WAITED_QUEUES = 8 };
 
 typedef struct waited_device {

@@ -1,5 +1,5 @@
-/* inputs.c - what batches hold: whole numbers as inputs, labels for each word of a sample, samples of any rank; from a data set's
- * arrays to the gradients that they give. */
+/* inputs.c - what batches hold: whole numbers as inputs, labels for each word of a sample, samples of any rank; from a
+ * data set's arrays to the gradients that they give. */
 #include <cekernels/parts.h>
 #include <math.h>
 #include <stdlib.h>

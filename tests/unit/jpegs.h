@@ -1,4 +1,5 @@
-/* jpegs.h - written by tests/fixtures/make-jpegs.py: files of each kind and what PIL makes of them; pictures at other sizes. */
+/* jpegs.h - written by tests/fixtures/make-jpegs.py: files of each kind and what PIL makes of them; pictures
+ * at other sizes. */
 #ifndef CEK_TESTS_UNIT_JPEGS_H
 #define CEK_TESTS_UNIT_JPEGS_H
 

@@ -1,6 +1,6 @@
-/* layers.c - every layer of layers.h, from the public headers alone: what it is called with and gives, the names and shapes of its
- * parameters, its gradients against differences in double and, to the bit, on a device that fuses nothing, and that one bad option is
- * refused with the layer's name. CEKERNELS_TEST_LONG: of 20 random sizes for 3. */
+/* layers.c - every layer of layers.h, from the public headers alone: what it is called with and gives, the names and
+ * shapes of its parameters, its gradients against differences in double and, to the bit, on a device that fuses
+ * nothing, and that one bad option is refused with the layer's name. CEKERNELS_TEST_LONG: of 20 random sizes for 3. */
 #include "tests/unit/masked.h"
 
 #include <cekernels/parts.h>

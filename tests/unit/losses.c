@@ -1,5 +1,5 @@
-/* losses.c - a model's loss by name: values against plain loops in double, gradients against differences, sums over several devices
- * that are divided by what the whole batch weighs, and what is refused. */
+/* losses.c - a model's loss by name: values against plain loops in double, gradients against differences, sums over
+ * several devices that are divided by what the whole batch weighs, and what is refused. */
 #include <cekernels/parts.h>
 #include <math.h>
 #include <stdio.h>
@@ -288,7 +288,8 @@ START_TEST(values_and_gradients_are_those_of_the_formula)
 }
 END_TEST
 
-/* A device without samples, one with a single one, whose label weighs the most, and the rest. Sums of f32 over 11 rows. */
+/* A device without samples, one with a single one, whose label weighs the most, and the rest. Sums of f32
+ * over 11 rows. */
 START_TEST(several_devices_divide_by_what_the_whole_batch_weighs)
 {
     const cek_loss_options *o = &losses[_i];

@@ -1,4 +1,5 @@
-/* masked.c - devices that fuse nothing train to the same gradients: with each loss, and beside a device that does fuse. */
+/* masked.c - devices that fuse nothing train to the same gradients: with each loss, and beside a device
+ * that does fuse. */
 #include "tests/unit/masked.h"
 
 #include <cekernels/parts.h>
@@ -108,7 +109,8 @@ START_TEST(each_loss_has_the_same_gradients_where_nothing_is_fused)
 }
 END_TEST
 
-/* In f32: up to ten products of up to 60 terms stand one behind the other, each term rounded; of the largest gradient. */
+/* In f32: up to ten products of up to 60 terms stand one behind the other, each term rounded; of
+ * the largest gradient. */
 static const double bound = 10 * 60 * 0x1p-24;
 
 START_TEST(a_device_that_fuses_nothing_trains_beside_one_that_does)

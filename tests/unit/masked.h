@@ -1,5 +1,5 @@
-/* masked.h - a device without all that devices may lack and training could use: activations and derivatives within products and
- * convolutions, command buffers.
+/* masked.h - a device without all that devices may lack and training could use: activations and derivatives within
+ * products and convolutions, command buffers.
  *
  * Header only. A table in front of the device's own answers CEK_UNSUPPORTED; one plugin's devices at a time. */
 #ifndef CEK_TESTS_UNIT_MASKED_H

@@ -23,7 +23,8 @@ static cek_parameter tensor_of(const cek_model *m, const char *name)
 
 /* ---- what they are made of ---- */
 
-/* From torchvision 0.29: sum(p.numel() for p in models.resnet18().parameters()), len(list(..)), of buffers without the counters. */
+/* From torchvision 0.29: sum(p.numel() for p in models.resnet18().parameters()), len(list(..)), of buffers
+ * without the counters. */
 static const struct {
     const char *name;
     int64_t elements;

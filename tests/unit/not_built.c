@@ -1,5 +1,5 @@
-/* not_built.c - the lines of the load report about plugins that were left out when the project was configured, which this
- * build may have none of: the search itself, with a list of its own. */
+/* not_built.c - the lines of the load report about plugins that were left out when the project was configured, which
+ * this build may have none of: the search itself, with a list of its own. */
 #include <string.h>
 
 #include "core/device/search.h"

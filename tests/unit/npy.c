@@ -1,4 +1,5 @@
-/* npy.c - tests of nn/formats/npy.c: what NumPy writes is read, what we write is what it would write, and no file is believed. */
+/* npy.c - tests of nn/formats/npy.c: what NumPy writes is read, what we write is what it would write, and no
+ * file is believed. */
 #include "cekernels/nn.h"
 #include "core/base/fault.h"
 #include "scratch.h"

@@ -1,5 +1,5 @@
-/* nulls.c - NULL in every place where a public function takes a pointer: refused with a text that names the argument, or
- * nothing happens; never a crash. The headers are read to find out whether a function was forgotten. */
+/* nulls.c - NULL in every place where a public function takes a pointer: refused with a text that names the argument,
+ * or nothing happens; never a crash. The headers are read to find out whether a function was forgotten. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>

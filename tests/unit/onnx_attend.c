@@ -1,4 +1,5 @@
-/* onnx_attend.c - tests of nn/onnx: Attention against its formula. ONNX's own cases are run by scripts/check-onnx-nodes. */
+/* onnx_attend.c - tests of nn/onnx: Attention against its formula. ONNX's own cases are
+ * run by scripts/check-onnx-nodes. */
 #include <math.h>
 
 #include "onnx_nets.h"
@@ -201,8 +202,8 @@ static void put_tensor_attribute(message *node, const char *name, const message 
     put_message(node, 5, &m);
 }
 
-/* Each gives a mask of the steps that are not later: of what is known while the file is read, of what is too large for that,
- * and of what is computed when it runs. "*": what the node before gives. */
+/* Each gives a mask of the steps that are not later: of what is known while the file is read, of what is too large for
+ * that, and of what is computed when it runs. "*": what the node before gives. */
 static const struct {
     const char *op, *inputs[4];
 } masks[][5] = {

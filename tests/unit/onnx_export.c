@@ -1,5 +1,5 @@
-/* onnx_export.c - tests of writing ONNX files: what is written is read again as the same network, at any batch. What ONNX Runtime makes
- * of such files is told by scripts/compare-onnx --export. */
+/* onnx_export.c - tests of writing ONNX files: what is written is read again as the same network, at any batch. What
+ * ONNX Runtime makes of such files is told by scripts/compare-onnx --export. */
 #include <math.h>
 
 #include "cekernels/parts.h"

@@ -1,7 +1,7 @@
 /* onnx_file.c - tests of nn/formats/onnx: a model comes as it was written, lies and harm are refused.
  *
- * Files are made by onnx_files.h. A changed value of a weight cannot be seen (the form has no checksum); a changed shape,
- * type, name or length can. */
+ * Files are made by onnx_files.h. A changed value of a weight cannot be seen (the form has no checksum); a changed
+ * shape, type, name or length can. */
 #include "nn/formats/onnx.h"
 
 #include "core/base/fault.h"
@@ -355,7 +355,8 @@ START_TEST(changed_bytes_lead_nowhere)
 }
 END_TEST
 
-/* Messages within messages within graphs of attributes are not entered; a thousand small nodes take memory of their own size. */
+/* Messages within messages within graphs of attributes are not entered; a thousand small nodes take memory of
+ * their own size. */
 START_TEST(what_is_nested_deeply_is_not_entered)
 {
     message deep = { .size = 0 }, node, g, m;

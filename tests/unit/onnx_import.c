@@ -1,4 +1,5 @@
-/* onnx_import.c - tests of nn/onnx: weights under their names, where the batch is, what the inputs are, and what is refused. */
+/* onnx_import.c - tests of nn/onnx: weights under their names, where the batch is, what the inputs are, and
+ * what is refused. */
 #include <math.h>
 
 #include "core/base/fault.h"

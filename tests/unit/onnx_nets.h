@@ -1,4 +1,5 @@
-/* onnx_nets.h - what tests of nn/onnx share: networks of a few nodes, written as files, read and run on the reference. */
+/* onnx_nets.h - what tests of nn/onnx share: networks of a few nodes, written as files, read and run
+ * on the reference. */
 #ifndef CEK_TESTS_UNIT_ONNX_NETS_H
 #define CEK_TESTS_UNIT_ONNX_NETS_H
 

@@ -1,4 +1,5 @@
-/* onnx_operators.c - tests of nn/onnx: what operators compute as parts. ONNX's own cases are run by scripts/check-onnx-nodes. */
+/* onnx_operators.c - tests of nn/onnx: what operators compute as parts. ONNX's own cases are
+ * run by scripts/check-onnx-nodes. */
 #include <math.h>
 
 #include "onnx_nets.h"
@@ -184,8 +185,10 @@ static const struct move {
     { "Expand", 2, { 0, 1 }, 2, { { 2, { 1, 3 } } }, { { 0 } }, 6, { 0, 0, 0, 1, 1, 1 } },
     { "Tile", 2, { 0, 2 }, 2, { { 2, { 1, 2 } } }, { { 0 } }, 8, { 0, 1, 0, 1, 2, 3, 2, 3 } },
     { "Slice", 2, { 0, 4 }, 2, { { 1, { 1 } }, { 1, { 3 } }, { 1, { 1 } } }, { { 0 } }, 4, { 1, 2, 5, 6 } },
-    { "Slice", 2, { 0, 4 }, 2, { { 1, { -1 } }, { 1, { -9 } }, { 1, { 1 } }, { 1, { -2 } } }, { { 0 } }, 4, { 3, 1, 7, 5 } },
-    { "Slice", 2, { 0, 5 }, 2, { { 1, { 0 } }, { 1, { 9 } }, { 1, { 1 } }, { 1, { 2 } } }, { { 0 } }, 6, { 0, 2, 4, 5, 7, 9 } },
+    { "Slice", 2, { 0, 4 }, 2, { { 1, { -1 } }, { 1, { -9 } }, { 1, { 1 } }, { 1, { -2 } } }, { { 0 } }, 4,
+      { 3, 1, 7, 5 } },
+    { "Slice", 2, { 0, 5 }, 2, { { 1, { 0 } }, { 1, { 9 } }, { 1, { 1 } }, { 1, { 2 } } }, { { 0 } }, 6,
+      { 0, 2, 4, 5, 7, 9 } },
     { "Gather", 2, { 0, 3 }, 2, { { 4, { 2, 0, 1, -1 } } }, { { "axis", 1 } }, 8, { 2, 0, 1, 2, 5, 3, 4, 5 } },
     { "Split", 2, { 0, 4 }, 2, { { 1, { 4 } } }, { { "axis", 1 } }, 8, { 0, 1, 2, 3, 4, 5, 6, 7 } },
     { "Pad", 2, { 0, 2 }, 2, { { 4, { 0, 1, 0, -1 } } }, { { 0 } }, 4, { 0, 0, 0, 2 } },
@@ -299,7 +302,8 @@ END_TEST
 
 /* ---- windows, norms and losses ---- */
 
-/* A node over x = 0, 1, 2, 3 of one sample [1,4], as `rank` 3 one channel [1,1,4]; the output that is asked for is y. */
+/* A node over x = 0, 1, 2, 3 of one sample [1,4], as `rank` 3 one channel [1,1,4]; the output that is asked
+ * for is y. */
 static void gives(const message *node, int rank, int count, const double *expected)
 {
     static const float x[4] = { 0, 1, 2, 3 };
@@ -440,7 +444,8 @@ static void refused(const message *graph, const char *node, const char *cause)
     assert_fails(cek_model_read_onnx(written(graph), NULL, &model), CEK_UNSUPPORTED, node, cause);
 }
 
-/* 2^40 weights that are one number: what windows so wide take of the padding does not fit 63 bits with every dilation. */
+/* 2^40 weights that are one number: what windows so wide take of the padding does not fit 63 bits
+ * with every dilation. */
 START_TEST(a_window_that_is_too_wide_is_refused)
 {
     message g = { .size = 0 }, node = node_of("ConstantOfShape", NAMES("shape"), NAMES("w")), part, attribute;

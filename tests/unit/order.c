@@ -1,5 +1,6 @@
-/* order.c - the order of a step under every order of completion: random devices that finish what they were given whenever they
- * like, a second writing of the invariants that looks at every action, and lies that break each of them on purpose.
+/* order.c - the order of a step under every order of completion: random devices that finish what they were given
+ * whenever they like, a second writing of the invariants that looks at every action, and lies that break each of
+ * them on purpose.
  *
  * CEKERNELS_TEST_SEED starts elsewhere; a failure prints the seed of its run. */
 #include <stdlib.h>
@@ -23,7 +24,8 @@ typedef enum lie {
     LIE_COUNT
 } lie;
 
-/* Which device finishes in what order: a queue for what is computed, one for what leaves, one for what comes in, one for sums. */
+/* Which device finishes in what order: a queue for what is computed, one for what leaves, one for what comes in,
+ * one for sums. */
 enum { COMPUTE, OUT, IN, SUMS, QUEUES, QUEUE_MAX = 1024 };
 static const int queue_of[CEK__PHASE_COUNT] = { COMPUTE, COMPUTE, COMPUTE, OUT, SUMS, SUMS, SUMS, SUMS, OUT, IN };
 
@@ -325,7 +327,8 @@ START_TEST(a_failure_at_any_event_ends_all_actions)
 }
 END_TEST
 
-/* Of two devices one never finishes anything: the other computes its whole step, and what it has for the late one leaves. */
+/* Of two devices one never finishes anything: the other computes its whole step, and what it has for the
+ * late one leaves. */
 START_TEST(a_late_device_holds_up_nobodys_computation)
 {
     bool present[2] = { true, true };
@@ -350,8 +353,8 @@ START_TEST(a_late_device_holds_up_nobodys_computation)
 }
 END_TEST
 
-/* Two buckets, two segments of forward, two devices: the first step is over but for the spread of the bucket that forward reads
- * last. */
+/* Two buckets, two segments of forward, two devices: the first step is over but for the spread of the bucket that
+ * forward reads last. */
 START_TEST(a_segment_of_forward_begins_when_its_own_parameters_have_arrived)
 {
     bool present[2] = { true, true }, reaches[4] = { false, true, true, false };

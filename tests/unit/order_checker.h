@@ -1,7 +1,8 @@
-/* order_checker.h - the invariants of order.h, written a second time: what was seen to happen, and what each action asks of it.
+/* order_checker.h - the invariants of order.h, written a second time: what was seen to happen, and what each action
+ * asks of it.
  *
- * Told of every event as it truly happens and of every action; notes which invariants an action breaks. Shares no line with
- * order.c, so that a mistake there is not made here too. */
+ * Told of every event as it truly happens and of every action; notes which invariants an action breaks. Shares no line
+ * with order.c, so that a mistake there is not made here too. */
 #ifndef TESTS_UNIT_ORDER_CHECKER_H
 #define TESTS_UNIT_ORDER_CHECKER_H
 
@@ -57,8 +58,8 @@ static const cek__shard *shard_of(const checker *c, size_t s)
     return &c->options->shards->list[s];
 }
 
-/* To whom a device gives what it has of a shard: neighbours behind the owner pair up, then pairs, then fours, in each the farther
- * giving to the nearer; of a large shard all give to the owner. The owner's is the owner. */
+/* To whom a device gives what it has of a shard: neighbours behind the owner pair up, then pairs, then fours, in each
+ * the farther giving to the nearer; of a large shard all give to the owner. The owner's is the owner. */
 static size_t taker_of(const checker *c, size_t s, size_t device)
 {
     size_t owner = shard_of(c, s)->owner, behind = (device + c->devices - owner) % c->devices;

@@ -1,5 +1,5 @@
-/* parts.c - layers and losses of a caller's own, from the public headers alone: what they compute, their gradients, and what is
- * refused. */
+/* parts.c - layers and losses of a caller's own, from the public headers alone: what they compute, their gradients, and
+ * what is refused. */
 #include <cekernels/parts.h>
 #include <math.h>
 #include <stdlib.h>

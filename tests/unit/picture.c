@@ -1,4 +1,5 @@
-/* picture.c - tests of bench/picture: samples are where they should be, in their own colours, and captions say who was right. */
+/* picture.c - tests of bench/picture: samples are where they should be, in their own colours, and captions say
+ * who was right. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

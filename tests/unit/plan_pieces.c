@@ -1,5 +1,5 @@
-/* plan_pieces.c - weights of linear layers that lie in several memories: where they are cut, and that plans with them compute
- * what they should, and no later than they must. */
+/* plan_pieces.c - weights of linear layers that lie in several memories: where they are cut, and that plans with them
+ * compute what they should, and no later than they must. */
 #include <cekernels/parts.h>
 
 #include "plan_case.h"
@@ -24,7 +24,8 @@ START_TEST(weights_of_linear_layers_are_cut_into_equal_pieces_of_whole_rows)
     cek__layout *layout;
 
     assert_ok(cek__layout_create_cut(m, CEK_F64, PIECE, &layout));
-    /* 45 rows of 90 fit, 20 of 200, 27 of 150, all of 130: rounded to what 256 bytes are along a row of outputs, at least that. */
+    /* 45 rows of 90 fit, 20 of 200, 27 of 150, all of 130: rounded to what 256 bytes are along a row of outputs,
+     * at least that. */
     ck_assert_uint_eq(pieces_of(layout, 0), 7);
     ck_assert_uint_eq(layout->placement[0].count, 32 * 90);
     ck_assert_uint_eq(layout->placement[6].count, 8 * 90);
@@ -173,7 +174,8 @@ START_TEST(pieces_in_f32_on_the_cpu_are_near_the_double_ones)
     bench b;
 
     bench_open(&b, "cpu:0");
-    /* Sums of up to 200 products, four layers deep, of which pieces are added in another order: some units of 6e-8 each. */
+    /* Sums of up to 200 products, four layers deep, of which pieces are added in another order: some units
+     * of 6e-8 each. */
     model_trains(&b, parsed("linear:200 tanh dropout:0.25 linear:150 sigmoid linear:6", 1, (int64_t[]){ 90 }), CEK_F32,
                  PIECE, 5e-5);
     bench_close(&b);
@@ -221,7 +223,8 @@ START_TEST(weights_with_a_row_for_each_input_lie_in_pieces_too)
         case_upload(&c, &r[cut], 0, 4);
         plan_run_step(&r[cut], false);
         loss[cut] = plan_run_loss(&r[cut]);
-        /* Forward 3 + 1 of pieces, twice as many for weights, what the second layer reads: no operation for the bias. */
+        /* Forward 3 + 1 of pieces, twice as many for weights, what the second layer reads: no operation
+         * for the bias. */
         ck_assert_int_eq(wrapped.created[CEK_OP_GEMM], cut ? 7 + 4 + 2 * 4 + 1 : 7);
     }
     ck_assert_double_eq_tol(loss[1], loss[0], 1e-13);
@@ -336,7 +339,8 @@ END_TEST
 
 /* ---- what trainers show of them ---- */
 
-/* One step of plain descent at rate 1: the weights have become less by the gradient, whose pieces are told in their order. */
+/* One step of plain descent at rate 1: the weights have become less by the gradient, whose pieces are told
+ * in their order. */
 START_TEST(a_trainer_tells_weights_and_gradients_of_all_pieces)
 {
     enum { IN = 26300, OUT = 1000, COUNT = IN * OUT }; /* 100.3 MiB */

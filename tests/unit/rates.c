@@ -1,5 +1,5 @@
-/* rates.c - learning rates against what PyTorch's schedulers make (tests/fixtures/make-rates.py), and what the trainer makes of
- * them. */
+/* rates.c - learning rates against what PyTorch's schedulers make (tests/fixtures/make-rates.py), and what the trainer
+ * makes of them. */
 #include <math.h>
 
 #include "nn/train/rates.h"

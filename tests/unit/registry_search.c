@@ -279,8 +279,8 @@ END_TEST
 
 START_TEST(devices_are_chosen_by_what_they_are)
 {
-    /* A card that two plugins reach, a processor that two reach, two cards of a third with 10 and 20 units, and one that
-     * never joins by itself. */
+    /* A card that two plugins reach, a processor that two reach, two cards of a third with 10 and 20 units, and one
+     * that never joins by itself. */
     const char *files[] = { fake_install("opencl-both.so"),  fake_install("cuda-card.so"),
                             fake_install("cpu-host.so"),     fake_install("cards-gpus.so"),
                             fake_install("oracle-named.so"), NULL };

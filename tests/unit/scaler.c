@@ -1,4 +1,5 @@
-/* scaler.c - the loss scale: halved once for what was too large, doubled after enough good steps, the same whoever was faster. */
+/* scaler.c - the loss scale: halved once for what was too large, doubled after enough good steps, the same
+ * whoever was faster. */
 #include <stdlib.h>
 
 #include "nn/train/scaler.h"

@@ -1,5 +1,6 @@
-/* schedule.c - shares by measurement, over a world of devices that takes the times that a formula says: what is found is nearly as
- * fast as can be, never slower than the best device alone, follows changes of speed and stays where it is when nothing changes. */
+/* schedule.c - shares by measurement, over a world of devices that takes the times that a formula says: what is found
+ * is nearly as fast as can be, never slower than the best device alone, follows changes of speed and stays where it is
+ * when nothing changes. */
 #include "schedule_world.h"
 
 START_TEST(devices_of_unequal_speed_give_the_sum_of_their_speeds)
@@ -140,8 +141,8 @@ static int steps_with_it(world *w)
     return steps;
 }
 
-/* Equal shares twice, after a step that made plans, or once where that told enough, and what was submitted meanwhile; then the
- * fastest alone. */
+/* Equal shares twice, after a step that made plans, or once where that told enough, and what was submitted meanwhile;
+ * then the fastest alone. */
 START_TEST(the_slower_of_two_on_one_processor_is_out_when_the_other_was_seen_alone)
 {
     static const struct {

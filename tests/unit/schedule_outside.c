@@ -1,4 +1,5 @@
-/* schedule_outside.c - devices that the schedule has left out: they are asked seldom whether they have become faster, each for itself. */
+/* schedule_outside.c - devices that the schedule has left out: they are asked seldom whether they have become faster,
+ * each for itself. */
 #include "schedule_world.h"
 
 START_TEST(a_device_outside_that_has_become_fast_is_taken_in)
@@ -35,7 +36,8 @@ START_TEST(asking_a_device_outside_takes_a_hundredth_of_the_time_and_few_questio
 }
 END_TEST
 
-/* The first answers what was known, which takes long; the second is as slow at first, and is asked no later for that. */
+/* The first answers what was known, which takes long; the second is as slow at first, and is asked no
+ * later for that. */
 START_TEST(a_device_outside_that_is_slow_to_ask_keeps_no_other_from_being_asked)
 {
     world w = mnist_cnn(256);

@@ -1,4 +1,5 @@
-/* several.c - models with several inputs, of which batches have an array each, and predictors that give any nodes by name. */
+/* several.c - models with several inputs, of which batches have an array each, and predictors that give any
+ * nodes by name. */
 #include <cekernels/parts.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* tied.c - one parameter that several nodes read: its gradient is that of all of them, on any number of devices, and files have it
- * once. */
+/* tied.c - one parameter that several nodes read: its gradient is that of all of them, on any number of devices, and
+ * files have it once. */
 #include <cekernels/parts.h>
 #include <math.h>
 #include <stdlib.h>
@@ -160,7 +160,8 @@ START_TEST(files_have_it_once)
 }
 END_TEST
 
-/* A state dict of the network with the tied weight under a second name, in numbers of eight bytes; to the last is added. */
+/* A state dict of the network with the tied weight under a second name, in numbers of eight bytes; to the
+ * last is added. */
 static void twice_written(const char *path, const cek_model *m, const char *type, double last)
 {
     cek_parameter w, b;

@@ -1,4 +1,5 @@
-/* torch_file.c - tests of nn/formats/torch_file: state dicts as torch.save writes them, lies in archive and pickle, harm.
+/* torch_file.c - tests of nn/formats/torch_file: state dicts as torch.save writes them, lies in archive
+ * and pickle, harm.
  *
  * Files are made by torch_files.h; tests/cli/torch.sh reads what torch itself wrote. */
 #include <math.h>
@@ -559,8 +560,8 @@ START_TEST(changed_bytes_never_give_other_values)
 }
 END_TEST
 
-/* The same with the checksum made right again, so that the interpreter sees the harm: whatever it makes of it lies within
- * the file (a sanitizer would tell), and all of it can be read. */
+/* The same with the checksum made right again, so that the interpreter sees the harm: whatever it makes of it lies
+ * within the file (a sanitizer would tell), and all of it can be read. */
 START_TEST(changed_pickles_never_leave_the_file)
 {
     made pickle, changed;

@@ -1,5 +1,5 @@
-/* trace.c - what a traced run leaves: JSON whose lines are streams and threads, whose spans are commands under the names of
- * their layers, and whose arrows lead from a shard's first contribution to who took its parameters last. */
+/* trace.c - what a traced run leaves: JSON whose lines are streams and threads, whose spans are commands under the
+ * names of their layers, and whose arrows lead from a shard's first contribution to who took its parameters last. */
 #include <jansson.h>
 #include <stdio.h>
 #include <unistd.h>

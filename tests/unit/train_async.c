@@ -1,6 +1,6 @@
-/* train_async.c - steps that are submitted and collected: batches are copied, losses come in order and are those of one step after
- * the other, replicas stay equal, on devices that work beside the host and whatever way bytes go between them; clipping, which
- * is the phase between gather and update. */
+/* train_async.c - steps that are submitted and collected: batches are copied, losses come in order and are those of one
+ * step after the other, replicas stay equal, on devices that work beside the host and whatever way bytes go between
+ * them; clipping, which is the phase between gather and update. */
 #include <math.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -276,8 +276,8 @@ static long sleeps(void)
     return usage.ru_nvcsw;
 }
 
-/* A step of many shards, each of which is added, updated and sent: who waits for the result sleeps until it is there, and now and
- * then for a lock. */
+/* A step of many shards, each of which is added, updated and sent: who waits for the result sleeps until it is there,
+ * and now and then for a lock. */
 START_TEST(who_waits_for_a_step_is_woken_for_its_result_alone)
 {
     enum { WARM = 2, WATCHED = 10, MOST = 6 };

@@ -1,5 +1,5 @@
-/* train_balance.c - shares by measurement in the trainer, over simulated devices: what it finds, that others than the first members
- * are trained alike, and that a device outside costs nothing. */
+/* train_balance.c - shares by measurement in the trainer, over simulated devices: what it finds, that others than the
+ * first members are trained alike, and that a device outside costs nothing. */
 #include <math.h>
 
 #include "train_bench.h"

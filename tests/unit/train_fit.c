@@ -105,8 +105,8 @@ START_TEST(a_data_set_of_other_samples_is_refused_by_a_predictor)
 }
 END_TEST
 
-/* One sample after the other, in the order of cek_model_input_shape with the channels last, and as cek_model_output_shape
- * says. */
+/* One sample after the other, in the order of cek_model_input_shape with the channels last, and as
+ * cek_model_output_shape says. */
 START_TEST(a_predictor_takes_images_with_their_channels_last_and_gives_them_first)
 {
     enum { COUNT = 3, C = 2, H = 2, W = 3 };

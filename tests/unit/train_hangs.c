@@ -1,6 +1,6 @@
 /* train_hangs.c - calls into a device that do not return, and work there that does not end, without any watchdog: at
- * every kind of call of a training run, with one of two devices and with the only one. Whatever hangs, the library tells
- * which device, frees what it can, and lets the process end. What is merely slow is no hang. */
+ * every kind of call of a training run, with one of two devices and with the only one. Whatever hangs, the library
+ * tells which device, frees what it can, and lets the process end. What is merely slow is no hang. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -40,8 +40,8 @@ static cek_status train(place *p, double max_norm, cek_trainer **trainer)
     return place_train(p, &o, STEPS, trainer);
 }
 
-/* When things happened, in beats of a thread that sleeps in between: what keeps all of this process from running, a loaded
- * machine say, keeps that thread from beating. */
+/* When things happened, in beats of a thread that sleeps in between: what keeps all of this process from running, a
+ * loaded machine say, keeps that thread from beating. */
 enum { BEAT_NS = 5 * 1000 * 1000, BEATS = 1000 * 1000 * 1000 / BEAT_NS }; /* of a second */
 static atomic_int beats, struck_at, lost_at;
 static int told_at, freed_at;
@@ -150,8 +150,8 @@ START_TEST(so_it_is_beside_the_processor)
 }
 END_TEST
 
-/* Links are measured first, and how long each step took. The device that hangs is by far the faster, so that it has a share
- * whatever the machine does besides. */
+/* Links are measured first, and how long each step took. The device that hangs is by far the faster, so that it has a
+ * share whatever the machine does besides. */
 START_TEST(so_it_is_where_shares_follow_measurements)
 {
     static const char *const faults[] = { "block@download/1", "block@event_elapsed#2/1", "block@event_elapsed#9/1",
@@ -197,8 +197,8 @@ END_TEST
 
 enum { EVERY = 7, SAMPLE = 5, CALLS_AT_LEAST = 350 }; /* that a run makes of either kind */
 
-/* Of each seventh call of the run either all, in the long test, or a few by chance. What one wait alone does not see ends
- * with that wait's slice: so work hangs, and calls block. */
+/* Of each seventh call of the run either all, in the long test, or a few by chance. What one wait alone does not see
+ * ends with that wait's slice: so work hangs, and calls block. */
 START_TEST(so_it_is_at_every_seventh_call_of_a_run)
 {
     static const char *const calls_of[] = { "block@any", "hang@enqueue" };
@@ -320,8 +320,8 @@ START_TEST(a_long_step_of_short_commands_is_no_hang)
 }
 END_TEST
 
-/* In front of the only device's table: its thread stays in the 14th run for twice the time-out, while the commands before it,
- * of 40 ms each, go on finishing. */
+/* In front of the only device's table: its thread stays in the 14th run for twice the time-out, while the commands
+ * before it, of 40 ms each, go on finishing. */
 static struct {
     cek_plugin table, own;
     int runs;

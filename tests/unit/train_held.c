@@ -1,5 +1,5 @@
-/* train_held.c - a step in two parts: what was read, changed or thrown away between them, and that it is the same step, bit for bit,
- * on one device or several, at once or with work that is late. */
+/* train_held.c - a step in two parts: what was read, changed or thrown away between them, and that it is the same step,
+ * bit for bit, on one device or several, at once or with work that is late. */
 #include "train_bench.h"
 
 enum { STEPS = 6 };

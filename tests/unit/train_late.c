@@ -1,5 +1,5 @@
-/* train_late.c - a device that is late holds up nobody's computation: beside one of which nothing is ever seen to end, another
- * computes its whole step, up to its last segment of backward. Counted at the tables of both devices. */
+/* train_late.c - a device that is late holds up nobody's computation: beside one of which nothing is ever seen to end,
+ * another computes its whole step, up to its last segment of backward. Counted at the tables of both devices. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>

@@ -1,5 +1,5 @@
-/* train_math.c - the math that was asked for arrives: at each product and convolution of a trainer and of a predictor, on its
- * devices and on the fallback, and at nothing else; at a convolution of tensors. */
+/* train_math.c - the math that was asked for arrives: at each product and convolution of a trainer and of a predictor,
+ * on its devices and on the fallback, and at nothing else; at a convolution of tensors. */
 #include <cekernels/nn.h>
 #include <stddef.h>
 

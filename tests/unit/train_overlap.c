@@ -1,6 +1,7 @@
-/* train_overlap.c - what exchange costs where it runs beside computation: steps of mnist-cnn on simulated devices, in their own
- * time, to the nanosecond. A step takes little longer than its longest device computes, additions and updates included; on
- * devices whose calls wait for the work, or where the host waits behind each bucket, it takes much longer. */
+/* train_overlap.c - what exchange costs where it runs beside computation: steps of mnist-cnn on simulated devices, in
+ * their own time, to the nanosecond. A step takes little longer than its longest device computes, additions and updates
+ * included; on devices whose calls wait for the work, or where the host waits behind each bucket, it
+ * takes much longer. */
 #include <stdio.h>
 #include <string.h>
 
@@ -97,8 +98,8 @@ static void times_read(const fleet *f, cek_device_times *times)
     }
 }
 
-/* What a step takes, and of that the longest that a device computes; how often the host waited for the first device, mapped its
- * memory and asked it, from the first call to the last. */
+/* What a step takes, and of that the longest that a device computes; how often the host waited for the first device,
+ * mapped its memory and asked it, from the first call to the last. */
 typedef struct measured {
     uint64_t step_ns, compute_ns;
     unsigned long long queue_syncs, event_syncs, queries, maps;
@@ -192,8 +193,9 @@ START_TEST(devices_that_work_inline_hide_nothing)
 }
 END_TEST
 
-/* Through links that are busy for a third of the time that is computed, each way, with half of all gradients and half of all
- * parameters. In the pause the devices add and update, a ninth of what they compute, so it costs less than the links take. */
+/* Through links that are busy for a third of the time that is computed, each way, with half of all gradients and half
+ * of all parameters. In the pause the devices add and update, a ninth of what they compute, so it costs less than
+ * the links take. */
 START_TEST(a_host_that_waits_behind_each_bucket_hides_little)
 {
     double none, each;

@@ -1,5 +1,5 @@
-/* train_place.h - what the tests of devices that fail share: a small network, its samples, and devices to train it on. How these
- * fail is said in the environment before. */
+/* train_place.h - what the tests of devices that fail share: a small network, its samples, and devices to train it on.
+ * How these fail is said in the environment before. */
 #ifndef CEK_TESTS_UNIT_TRAIN_PLACE_H
 #define CEK_TESTS_UNIT_TRAIN_PLACE_H
 
@@ -57,7 +57,8 @@ static inline void place_close(place *p)
     cek_engine_free(p->engine);
 }
 
-/* Creates a trainer, makes steps with all samples, and pulls, up to the first failure. *trainer is the caller's to free. */
+/* Creates a trainer, makes steps with all samples, and pulls, up to the first failure. *trainer is the
+ * caller's to free. */
 static inline cek_status place_train(place *p, const cek_trainer_options *o, int steps, cek_trainer **trainer)
 {
     const cek_batch batch = {

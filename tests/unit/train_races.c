@@ -1,5 +1,6 @@
-/* train_races.c - no wait between queues is missing: on devices that do their work when its time has passed, in whatever order their
- * engines and links bring about, training several steps deep gives the bits of devices that do it at once. */
+/* train_races.c - no wait between queues is missing: on devices that do their work when its time has passed, in
+ * whatever order their engines and links bring about, training several steps deep gives the bits of devices that do
+ * it at once. */
 #include <stdio.h>
 
 #include "nn/train/trainer.h"
@@ -7,8 +8,8 @@
 
 /* Three buckets, cut forward; a step's random numbers and its place in Adam's averages show in every other step. */
 #define LARGE_NET "flatten linear:1024 relu dropout:0.3 linear:1024 relu dropout:0.3 linear:1100 relu linear:5"
-/* What forward reads first is a bucket by itself that the first of two devices owns, the last of three; behind it wait more
- * shards of each owner than may be on their way from one device. */
+/* What forward reads first is a bucket by itself that the first of two devices owns, the last of three; behind it wait
+ * more shards of each owner than may be on their way from one device. */
 #define WIDE_NET "flatten linear:256 relu linear:4096 relu linear:1024 relu linear:5"
 enum { DEPTH = 3 };
 
@@ -26,8 +27,8 @@ static const struct {
 };
 enum { CPU_SIM = 3, FLEETS = 5 };
 
-/* What is late: computation; with the phase between gather and update, the link; samples and their labels, which come when
- * all that does not need them has been computed. Then, with memory for half a share at a time, or less. */
+/* What is late: computation; with the phase between gather and update, the link; samples and their labels, which come
+ * when all that does not need them has been computed. Then, with memory for half a share at a time, or less. */
 static const struct {
     const char *net, *flops, *link;
     double max_norm;
@@ -164,9 +165,9 @@ START_TEST(late_work_changes_no_bit)
 }
 END_TEST
 
-/* An inline owner goes on to the next step when it has what forward reads first, and then gets the rest of this one's to update.
- * Between devices of unequal links gradients wait in each place until the slow one has read it. An owner without samples has
- * never computed when it updates, and its memory is slow to be cleared. */
+/* An inline owner goes on to the next step when it has what forward reads first, and then gets the rest of this one's
+ * to update. Between devices of unequal links gradients wait in each place until the slow one has read it. An owner
+ * without samples has never computed when it updates, and its memory is slow to be cleared. */
 START_TEST(nor_does_it_in_these_places)
 {
     static const struct {
@@ -192,9 +193,9 @@ typedef struct moved {
     char sha256[65];
 } moved;
 
-/* The first device has all samples; the second is an owner at first, then outside, then an owner again, which has to be given
- * the parameters as they are now. The optimizer's state goes with its owners, through memory of the host that is given back at
- * once. */
+/* The first device has all samples; the second is an owner at first, then outside, then an owner again, which has to be
+ * given the parameters as they are now. The optimizer's state goes with its owners, through memory of the host that is
+ * given back at once. */
 static void train_and_move(const char *list, moved *out)
 {
     static const bool members[STEPS][2] = { { true, true },  { true, true },  { true, false },

@@ -1,5 +1,5 @@
-/* train_speeds.c - shares by measurement on a virtual clock: a whole network on devices of given speeds, links, additions and updates
- * included, which compute nothing but take the time that it takes. */
+/* train_speeds.c - shares by measurement on a virtual clock: a whole network on devices of given speeds, links,
+ * additions and updates included, which compute nothing but take the time that it takes. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,7 +192,8 @@ START_TEST(a_speed_that_halves_is_followed_within_20_steps)
 }
 END_TEST
 
-/* A network of a quarter of a megabyte, whose exchange takes no longer for its bytes than for what each transfer costs besides. */
+/* A network of a quarter of a megabyte, whose exchange takes no longer for its bytes than for what each
+ * transfer costs besides. */
 START_TEST(sixty_four_devices_give_nearly_the_sum_of_their_speeds)
 {
     world w;

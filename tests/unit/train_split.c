@@ -1,8 +1,9 @@
-/* train_split.c - however a batch is split among 1 to 7 devices that work beside the host with memory of their own, in whatever
- * order they stand: the gradients are one device's within the error of summing in f32, and replicas stay equal byte for byte.
+/* train_split.c - however a batch is split among 1 to 7 devices that work beside the host with memory of their own, in
+ * whatever order they stand: the gradients are one device's within the error of summing in f32, and replicas stay equal
+ * byte for byte.
  *
- * 404 samples in batches of 128, so of 20 at last, and batches of fewer samples than devices. CEKERNELS_TEST_SEED starts
- * elsewhere. */
+ * 404 samples in batches of 128, so of 20 at last, and batches of fewer samples than devices. CEKERNELS_TEST_SEED
+ * starts elsewhere. */
 #include <math.h>
 #include <stdio.h>
 
@@ -122,8 +123,8 @@ static double distance(const double *a, const double *b, int64_t count)
     return sqrt(squares / norm);
 }
 
-/* The longest sum is that of the first convolution's weights, over every sample and position. A sample that is lost or counted
- * twice is more than that: a 128th of the gradient, as a control shows. */
+/* The longest sum is that of the first convolution's weights, over every sample and position. A sample that is lost or
+ * counted twice is more than that: a 128th of the gradient, as a control shows. */
 static double summation_error(int64_t samples)
 {
     double terms = (double)(samples * SIDE * SIDE) * 0x1p-24;

@@ -1,7 +1,7 @@
 /* train_spread.c - on a virtual clock: forward runs beside the spread of the parameters that it reads later.
  *
- * Two devices that the exchange holds up, with clipping: no parameter is updated before the last gradient was added, so all of
- * the spread lies behind backward, and beside forward or nowhere. */
+ * Two devices that the exchange holds up, with clipping: no parameter is updated before the last gradient was added, so
+ * all of the spread lies behind backward, and beside forward or nowhere. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -29,8 +29,8 @@ static void composed(const char *text, cek_dtype low, bool training, const char 
     cek_model_free(m);
 }
 
-/* Samples and weights become few bits where they are multiplied; the logits, which the loss alone reads, and what parameters get
- * come out of the products as sums; biases are added to sums. */
+/* Samples and weights become few bits where they are multiplied; the logits, which the loss alone reads, and what
+ * parameters get come out of the products as sums; biases are added to sums. */
 START_TEST(products_read_few_bits_and_losses_many)
 {
     composed("conv:4,3 relu flatten linear:3", CEK_BF16, true,
@@ -100,7 +100,8 @@ START_TEST(statistics_are_wide)
 }
 END_TEST
 
-/* Small whole numbers, which no cast changes: what reads the transposed matrix as it lies, without its strides, has others. */
+/* Small whole numbers, which no cast changes: what reads the transposed matrix as it lies, without its
+ * strides, has others. */
 START_TEST(a_cast_of_what_is_strided_reads_its_strides)
 {
     enum { IN = 5, OUT = 3 };
@@ -171,9 +172,9 @@ static void losses_of(const char *list, cek_dtype type, double losses[STEPS])
     cek_model_free(m);
 }
 
-/* From the samples to the loss a number is rounded no more than 12 times, as is what it is multiplied with; the logits' error is at
- * most as large relative to the loss, whose derivative by each is below 1. The parameters' gradients met as many roundings, and
- * what they are off by moves later losses: a factor of 2 for the way back. */
+/* From the samples to the loss a number is rounded no more than 12 times, as is what it is multiplied with; the logits'
+ * error is at most as large relative to the loss, whose derivative by each is below 1. The parameters' gradients met as
+ * many roundings, and what they are off by moves later losses: a factor of 2 for the way back. */
 static const char *const devices[] = { "cpu:0", "reference:0", "cpu:0,cpu:1" };
 
 START_TEST(losses_are_those_of_f32_within_their_rounding)
@@ -194,7 +195,8 @@ START_TEST(losses_are_those_of_f32_within_their_rounding)
 }
 END_TEST
 
-/* Three of them are six bytes, so what lies behind begins where nothing of four bytes can, in operations with operands of four. */
+/* Three of them are six bytes, so what lies behind begins where nothing of four bytes can, in operations with
+ * operands of four. */
 START_TEST(few_bits_may_lie_at_odd_places)
 {
     const cek_recurrent_layer both = { .size = sizeof both, .hidden = 3, .bidirectional = 1 };
@@ -500,8 +502,8 @@ START_TEST(weights_in_pieces_compute_as_whole_ones)
 }
 END_TEST
 
-/* What goes back through them is a sum over the pieces (PIECES), rounded with each of them: relative to its terms, which are as large
- * as the gradients that they are added up to. */
+/* What goes back through them is a sum over the pieces (PIECES), rounded with each of them: relative to its terms,
+ * which are as large as the gradients that they are added up to. */
 START_TEST(sums_over_pieces_are_rounded_with_each)
 {
     enum { HIDDEN = 64, PIECES = 3 };
@@ -522,7 +524,8 @@ START_TEST(sums_over_pieces_are_rounded_with_each)
 }
 END_TEST
 
-/* Two bytes of each element, in the buckets of the pieces: nothing makes them whole, and they travel as other copies do. */
+/* Two bytes of each element, in the buckets of the pieces: nothing makes them whole, and they travel as
+ * other copies do. */
 START_TEST(pieces_have_rounded_copies)
 {
     cek_model *m = sequence("linear:1000 relu linear:3");

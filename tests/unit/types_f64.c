@@ -1,7 +1,8 @@
-/* types_f64.c - training in f64 on the reference: every kind of part, forward and backward, has all the digits of a double.
+/* types_f64.c - training in f64 on the reference: every kind of part, forward and backward, has all the digits
+ * of a double.
  *
- * What gradients say of a direction is compared with what losses do along it, by differences over steps so small that maxima stay
- * where they are: f32 anywhere would leave nothing of these. */
+ * What gradients say of a direction is compared with what losses do along it, by differences over steps so small that
+ * maxima stay where they are: f32 anywhere would leave nothing of these. */
 #include <cekernels/layers.h>
 #include <cekernels/parts.h>
 #include <math.h>

@@ -1,5 +1,5 @@
-/* types_scaled.c - the loss scale of f16 in training: what a step that overflows leaves, which gradients are shown, steps in two
- * parts and in several batches. */
+/* types_scaled.c - the loss scale of f16 in training: what a step that overflows leaves, which gradients are shown,
+ * steps in two parts and in several batches. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,8 +132,8 @@ static cek_trainer *adam_from(double loss_scale, cek_model *m, const team *t)
     return trainer;
 }
 
-/* Neither in moments nor in their count nor in the average: what comes behind them is what a trainer does that begins with the
- * factor that fits, bit for bit. */
+/* Neither in moments nor in their count nor in the average: what comes behind them is what a trainer does that begins
+ * with the factor that fits, bit for bit. */
 START_TEST(skipped_steps_leave_no_trace)
 {
     team t;
@@ -188,7 +188,8 @@ START_TEST(before_the_first_step_gradients_are_zero)
 }
 END_TEST
 
-/* The factor is taken off, from updates and from what is shown of gradients: another power of two changes next to nothing. */
+/* The factor is taken off, from updates and from what is shown of gradients: another power of two changes
+ * next to nothing. */
 START_TEST(gradients_are_those_of_the_loss_without_its_scale)
 {
     double gradients[2][24], losses[2];
@@ -343,8 +344,8 @@ END_TEST
 
 /* ---- a step of several batches ---- */
 
-/* Each sample's activations and gradients are the same numbers in a smaller batch; what parameters get is added up in f32, in
- * another order: at most ROWS and as many windows of the convolution are terms of a sum. */
+/* Each sample's activations and gradients are the same numbers in a smaller batch; what parameters get is added up in
+ * f32, in another order: at most ROWS and as many windows of the convolution are terms of a sum. */
 START_TEST(a_step_of_several_batches_is_that_of_one_and_is_skipped_as_it_is)
 {
     const cek_optimizer sgd = { .size = sizeof sgd, .algorithm = CEK_OPTIMIZER_SGD, .lr = 0.05 };

@@ -1,5 +1,5 @@
-/* types_spread.c - several devices in bf16 and f16: what travels of parameters is what products read, and their owners keep the rest,
- * whoever that is. */
+/* types_spread.c - several devices in bf16 and f16: what travels of parameters is what products read, and their owners
+ * keep the rest, whoever that is. */
 #include <cekernels/nn.h>
 #include <math.h>
 #include <stdatomic.h>
@@ -120,7 +120,8 @@ static int by_value(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
-/* Devices compute with what the owners' parameters round to (in whatever order they lie), and with biases as they are. */
+/* Devices compute with what the owners' parameters round to (in whatever order they lie), and with biases
+ * as they are. */
 static void copies_are_of_masters(cek_trainer *trainer, cek_model *m, size_t devices, cek_dtype type)
 {
     assert_ok(cek_trainer_pull(trainer));

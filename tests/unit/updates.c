@@ -1,5 +1,5 @@
-/* updates.c - what a trainer does with gradients, over one owner and three: algorithms against plain loops in double, groups,
- * clipping by value, accumulation, averages. */
+/* updates.c - what a trainer does with gradients, over one owner and three: algorithms against plain loops in double,
+ * groups, clipping by value, accumulation, averages. */
 #include <math.h>
 
 #include "tests/unit/train_bench.h"
@@ -142,8 +142,8 @@ static const struct {
     { "sgd", sgd, { .algorithm = CEK_OPTIMIZER_SGD, .lr = 0.1, .weight_decay = 0.01 } },
 };
 
-/* Both differ by f32's rounding of what they start each step from, of the sums and of a dozen operations; where a gradient is almost
- * nothing, its direction may be anything: up to 2 lr. */
+/* Both differ by f32's rounding of what they start each step from, of the sums and of a dozen operations; where a
+ * gradient is almost nothing, its direction may be anything: up to 2 lr. */
 static void near_oracle(bench *b, const state *s, const char *what, double lr)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -161,7 +161,8 @@ static void near_oracle(bench *b, const state *s, const char *what, double lr)
     }
 }
 
-/* Five layers' parameters on one device, and on three where shards end within parameters (plan_pieces has larger ones). */
+/* Five layers' parameters on one device, and on three where shards end within parameters (plan_pieces
+ * has larger ones). */
 static void fleet(bench *b, int owners, const cek_trainer_options *o)
 {
     bench_open(b, owners == 1 ? "1" : "3", "cpu", o);

@@ -6,9 +6,9 @@
 
 #include "backends/cpu/product/walk.h"
 
-/* A task makes channels [block * channels, + channels) of a group, of `lines` lines of one slice of dx (image, d), or of
- * all lines of `images` images that are one slice each. All of it is a function of the shape alone, since the order of
- * sums follows from it. */
+/* A task makes channels [block * channels, + channels) of a group, of `lines` lines of one slice of dx (image, d), or
+ * of all lines of `images` images that are one slice each. All of it is a function of the shape alone, since the order
+ * of sums follows from it. */
 typedef struct scatter_plan {
     int64_t channels, blocks;
     int64_t tap;          /* columns from one tap to the next, of a full block */

@@ -20,8 +20,8 @@ static bool follows(const gemm_matrix *m, int64_t batch, int64_t outer)
     return outer == batch * m->batch_stride;
 }
 
-/* Both levels of the batch as one where the outer one goes on as the inner one does, or where there is only one; else the
- * outer one is a loop around the plan. */
+/* Both levels of the batch as one where the outer one goes on as the inner one does, or where there is only one; else
+ * the outer one is a loop around the plan. */
 static void outer_fold(gemm_op *g, const cek_gemm_desc *d, gemm_desc *want)
 {
     const int64_t outer = (int64_t)d->outer, batch = want->batch;

@@ -8,8 +8,8 @@
  * are not consecutive floats). Columns: where the results are consecutive and their elements are
  * not, rows are added to many results at once.
  *
- * Terms that are more than elements (a second operand, a centre) are made in scratch memory, a piece of a run or some rows
- * at a time. Rows that do not count are not walked: axis 0 is as long as the batch block says. */
+ * Terms that are more than elements (a second operand, a centre) are made in scratch memory, a piece of a run or some
+ * rows at a time. Rows that do not count are not walked: axis 0 is as long as the batch block says. */
 #include <math.h>
 #include <stdio.h>
 
@@ -340,8 +340,8 @@ static void finish(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* The operation as it is where `batch`, or NULL, leaves rows out: with a shorter axis 0 where that is reduced, else with
- * fewer results that have terms. At least a row is walked, whatever becomes of it. */
+/* The operation as it is where `batch`, or NULL, leaves rows out: with a shorter axis 0 where that is reduced, else
+ * with fewer results that have terms. At least a row is walked, whatever becomes of it. */
 static const reduce_op *rows_count(const reduce_op *r, const cek_batch_block *batch, reduce_op *to, int64_t *results)
 {
     const cek_reduce_desc *d = &r->head.request.desc.reduce;

@@ -42,8 +42,8 @@ static pack_way way_a(const gemm_desc *d, const cpu_config *config)
     return in_place || is_near(d) ? PACK_DIRECT : cek__pack_way_a(a);
 }
 
-/* All of k (floats or words) in one block, or 0: where B stays in L2 as it is, a panel of A may do so too. That costs less than
- * passing a large C by once more. */
+/* All of k (floats or words) in one block, or 0: where B stays in L2 as it is, a panel of A may do so too. That costs
+ * less than passing a large C by once more. */
 static int64_t whole_depth(const gemm_desc *d, int64_t k, const cpu_config *config)
 {
     const int narrow = d->n * k * 4 <= config->b_bytes && k <= 2 * config->kc;

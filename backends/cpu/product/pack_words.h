@@ -1,6 +1,7 @@
 /* pack_words.h - operands of plain matrix products, packed as words of elements that are neighbours in k (cpu_words).
  *
- * Owns: the ways from strided memory to panels of words. Must not know: which type it is, but its size; who asks for words. */
+ * Owns: the ways from strided memory to panels of words. Must not know: which type it is, but its size; who
+ * asks for words. */
 #ifndef CEK_BACKENDS_CPU_PRODUCT_PACK_WORDS_H
 #define CEK_BACKENDS_CPU_PRODUCT_PACK_WORDS_H
 
