@@ -172,6 +172,8 @@ static cek_status listed_read(const archive *a, uint64_t *at, listed *out)
     if (left < bytes)
         return bad(a, "an entry of its directory is cut short");
     *out = (listed){ .entry.name = (const char *)p + CEK__ZIP_LISTED_BYTES, .entry.name_length = u16_at(p + 28) };
+    if (memchr(out->entry.name, 0, out->entry.name_length) != NULL)
+        return entry_bad(a, &out->entry, "its name has a byte of 0, so that nobody could ask for it");
     out->flags = u16_at(p + 8);
     out->entry.checksum = u32_at(p + 16);
     out->entry.deflated = u16_at(p + 10) == CEK__ZIP_DEFLATED;

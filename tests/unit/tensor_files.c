@@ -195,7 +195,7 @@ END_TEST
 /* ---- archives ---- */
 
 /* One entry, which is well formed or, at `flaw`, is not. */
-enum { NO_FLAW, METHOD, CHECKSUM, STREAM, SIZE, HUGE_SIZE, ENCRYPTED, NAMES, FLAWS };
+enum { NO_FLAW, METHOD, CHECKSUM, STREAM, SIZE, HUGE_SIZE, ENCRYPTED, NAMES, NO_NAME, FLAWS };
 static bytes zip_of(const bytes *npy, bool deflated, int flaw)
 {
     bytes b = { .size = 0 };
@@ -231,7 +231,7 @@ static bytes zip_of(const bytes *npy, bool deflated, int flaw)
         put_number(&b, 0, listed ? 16 : 2);
         if (listed)
             b.size -= 16, put_number(&b, 0, 12), put_number(&b, 0, 4); /* no attributes, at byte 0 */
-        put(&b, flaw == NAMES && listed ? "y.npy" : "x.npy", 5);
+        put(&b, flaw == NAMES && listed ? "y.npy" : flaw == NO_NAME ? "\0.npy" : "x.npy", 5);
         if (!listed)
             put(&b, data, size);
     }
@@ -279,7 +279,8 @@ START_TEST(damaged_archives_are_refused_in_one_line)
                                                [SIZE] = "damaged",
                                                [HUGE_SIZE] = "larger than it can be",
                                                [ENCRYPTED] = "encrypted",
-                                               [NAMES] = "do not agree" };
+                                               [NAMES] = "do not agree",
+                                               [NO_NAME] = "a byte of 0" };
     static const float values[64] = { 1, 2, 3 };
     const bytes npy = npy_of(1, "<f4", C_ORDER "(4, 16), ", values, sizeof values);
 
