@@ -1,6 +1,7 @@
 /* output.c - one set of rows in five formats; see output.h. */
 #include "bench/output.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -266,6 +267,7 @@ static bool made(const json_t *value)
 
 void output_open(output *out, output_format format, const output_column *columns, size_t count, const char *rows_key)
 {
+    assert(count <= OUTPUT_COLUMNS);
     json_begin();
     *out = (output){ .format = format,
                      .columns = columns,

@@ -84,7 +84,7 @@ class Field:
                      **({"OPENBLAS_CORETYPE": core} if core else {}))
         self.add_waiting("BLIS", [blas, self.options.blis])
         mkl = mkl_library(python, self.options.mkl)
-        self.add_waiting("MKL", [blas, mkl], LD_LIBRARY_PATH=os.path.dirname(mkl))
+        self.add_waiting("MKL", [blas, mkl], LD_LIBRARY_PATH=":".join(filter(None, [os.path.dirname(mkl), os.environ.get("LD_LIBRARY_PATH")])))
         self.add_waiting("oneDNN", [blas, self.options.onednn])
         self.add_waiting("PyTorch", [python, os.path.join(HERE, "torch_runner.py"), str(self.options.threads)],
                          TORCHINDUCTOR_COMPILE_THREADS="1", TORCHINDUCTOR_FREEZING="1")

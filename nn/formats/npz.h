@@ -20,7 +20,7 @@ struct cek_npz {
     char **names; /* of the arrays */
 };
 
-/* Hangs on no memory. */
+/* Needs no memory. */
 bool cek__npz_has(const cek_npz *npz, const char *name);
 
 /* The array as cek__npy_take gives it: `data` is the caller's (free), NULL on failure. Errors: CEK_NOT_FOUND, and those

@@ -6,7 +6,10 @@ grep -q '^cpu:0 ' "$scratch/out" || wrong "no cpu:0 in the table"
 grep -q '^reference:0 .* no' "$scratch/out" || wrong "the reference joins by itself"
 grep -q 'load report' "$scratch/out" || wrong "no load report"
 grep -q '^    memory  *at most' "$scratch/out" || wrong "no details"
-grep -Eq '^    now        [0-9]+% busy, .*[0-9.]+ of [0-9.]+ GiB in use' "$scratch/out" || wrong "not what sensors say"
+grep -Eq '^    now        .*[0-9.]+ of [0-9.]+ GiB in use' "$scratch/out" || wrong "not what sensors say"
+# Some containers show no ticks of single cores: the load is unknown then.
+ticks=$(grep '^cpu[0-9].* [1-9]' /proc/stat || :)
+[ -z "$ticks" ] || grep -Eq '^    now        [0-9]+% busy, ' "$scratch/out" || wrong "how busy it is is not told"
 # Of the project's own plugins one that was left out has a line, and no other has.
 if [ "$HAVE_OPENCL" = yes ]; then
     ! grep -q ': not built: ' "$scratch/out" || wrong "a plugin that was built is told as left out"
@@ -26,7 +29,7 @@ holds "length(\"$(value devices.0.numeric_id)\") == 16 && $(value devices.0.copy
 
 # What is known now: each a number in range, or null where it is not told.
 holds "$(value devices.0.used_bytes) > 1000000"
-holds "$(value devices.0.utilization) >= 0 && $(value devices.0.utilization) <= 1"
+[ -z "$ticks" ] || holds "$(value devices.0.utilization) >= 0 && $(value devices.0.utilization) <= 1"
 for key in temperature_celsius power_watts clock_hertz; do
     now=$(value devices.0.$key)
     [ "$now" = null ] || holds "$now >= -50"

@@ -75,9 +75,11 @@ static void sizes_choose(const conv_desc *d, const cpu_kernels *kernels, int wor
             w->splits *= 2;
         return;
     }
-    /* a block of tiles is transformed by one task, unless there are too few of them */
+    /* a block of tiles is transformed by one task, unless there are too few of them; sums are the same either way */
+    if (ceil_div(w->count, w->block) < workers)
+        w->block = kernels->mr;
     const int64_t blocks = ceil_div(w->count, w->block), wanted = ceil_div(4 * workers, blocks);
-    w->columns = round_up(ceil_div(w->to, workers > 1 ? wanted : 1), most);
+    w->columns = round_up(ceil_div(w->to, workers > 1 ? wanted : 1), panel);
 }
 
 /* The estimated times in cycles of one core, where products fill up their last tile of `nr` columns: of the squares,
