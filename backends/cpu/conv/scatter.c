@@ -94,7 +94,9 @@ static void sizes_choose(const conv_desc *d, const cpu_config *config, scatter_p
 
     s->heights = ceil_div(d->kernel[1], ceil_div(d->kernel[1], heights));
     const int64_t columns = round_up(s->heights * taps, nr);
-    s->rows = most(conv_least(PRODUCT_BYTES / (4 * columns), ROWS), config->kernels->mr);
+    const int64_t pixels = s->images * d->out[1] * d->out[2]; /* that a task has at most */
+    s->rows = conv_least(conv_least(PRODUCT_BYTES / (4 * columns), ROWS), pixels);
+    s->rows = most(s->rows, config->kernels->mr);
     s->sizes = (walk_sizes){ .mc = conv_least(config->mc, s->rows), .mb = s->rows, .nb = columns, .with_c = 1 };
     s->sizes.kc = ceil_div(depth, ceil_div(depth, config->kc));
     s->sizes.a_floats = s->sizes.mc * walk_row_floats(s->sizes.kc);

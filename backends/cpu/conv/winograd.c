@@ -65,7 +65,7 @@ static void sizes_choose(const conv_desc *d, const cpu_kernels *kernels, int wor
 {
     const int64_t panel = kernels->nr, most = PANELS * panel;
 
-    w->block = round_up(28, kernels->mr);
+    w->block = round_up(conv_least(28, w->count), kernels->mr);
     if (d->direction == CONV_BACKWARD_WEIGHTS) {
         w->columns = ceil_div(w->from, ceil_div(w->from, most));
         w->columns = round_up(w->columns, panel);
