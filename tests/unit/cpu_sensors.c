@@ -1,45 +1,20 @@
 /* cpu_sensors.c - load, temperature and memory of the processor, from files of /proc and /sys below a made-up root. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "backends/cpu/sensors.h"
 #include "tests/suite.h"
+#include "tests/unit/cpu_root.h"
 
 #define MS UINT64_C(1000000)
 
-static char root[64];
 static cpu_load load;
 static const cpu_slice slice = { .workers = 2, .n_cpus = 2, .cpus = { 1, 3 } };
 
-static void root_make(void)
+static void machine_make(void)
 {
-    snprintf(root, sizeof root, "/tmp/cek-sensors-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(root));
+    root_make();
     memset(&load, 0, sizeof load);
-}
-
-static void root_remove(void)
-{
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", root);
-    ck_assert_int_eq(system(command), 0);
-}
-
-static void root_write(const char *path, const char *text)
-{
-    char full[256];
-    snprintf(full, sizeof full, "%s%s", root, path);
-    for (char *p = full + strlen(root) + 1; (p = strchr(p, '/')) != NULL; p++) {
-        *p = '\0';
-        mkdir(full, 0700);
-        *p = '/';
-    }
-    FILE *f = fopen(full, "w");
-    ck_assert_ptr_nonnull(f);
-    fputs(text, f);
-    fclose(f);
 }
 
 static cek_device_sensors read_at(uint64_t now_ns)
@@ -150,7 +125,7 @@ int main(void)
     Suite *suite = suite_create("cpu_sensors");
     TCase *tc = tcase_create("cpu_sensors");
 
-    tcase_add_checked_fixture(tc, root_make, root_remove);
+    tcase_add_checked_fixture(tc, machine_make, root_remove);
     tcase_add_test(tc, a_machine_that_tells_nothing_has_no_sensors);
     tcase_add_test(tc, load_is_that_of_the_slice_since_the_reading_before);
     tcase_add_test(tc, counts_that_run_back_make_no_load_that_cannot_be);
