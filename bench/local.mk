@@ -56,7 +56,8 @@ noinst_SCRIPTS = cekernels-bench
     $(JANSSON_LIBS) $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
 
 # Contenders for `make bench-peers`, which runs them in turn with libraries and programs of others (peers/README.md).
-noinst_PROGRAMS = %D%/peers/blas %D%/peers/fma %D%/peers/ours
+peers_programs = %D%/peers/blas %D%/peers/fma %D%/peers/ours
+check_PROGRAMS += $(peers_programs)
 peers_runner = %D%/peers/runner.c %D%/peers/runner.h
 %C%_peers_blas_SOURCES = %D%/peers/blas.c $(peers_runner)
 %C%_peers_blas_CPPFLAGS = $(AM_CPPFLAGS)
@@ -83,7 +84,7 @@ EXTRA_DIST += \
     %D%/peers/turns.py
 
 # PYTHON: a Python with torch, onnxruntime and mkl, where those are to be compared with; PEERS: options of compare.
-bench-peers: all
+bench-peers: all $(peers_programs)
 	"$${PYTHON:-python3}" "$(srcdir)/bench/peers/compare" --build="$(builddir)" $(PEERS)
 .PHONY: bench-peers
 
