@@ -4,6 +4,8 @@
  * Must not know: how a batch of products is planned and run (product.c). */
 #include "backends/cpu/product/gemm.h"
 
+#include <stdlib.h>
+
 #include "backends/cpu/product/vector.h"
 
 enum {
@@ -21,7 +23,7 @@ static gemm_matrix flipped(gemm_matrix m)
 
 static int64_t span_bytes(const gemm_matrix *m, int64_t rows, int64_t cols)
 {
-    return ((rows - 1) * m->row_stride + (cols - 1) * m->col_stride + 1) * cpu_type_bytes(m->type);
+    return ((rows - 1) * llabs(m->row_stride) + (cols - 1) * llabs(m->col_stride) + 1) * cpu_type_bytes(m->type);
 }
 
 /* Nothing is between a tile and its operands, wherever they lie. */
