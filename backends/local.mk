@@ -89,6 +89,7 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/conv/windows.c \
     %D%/cpu/conv/winograd.c \
     %D%/cpu/conv/winograd.h \
+    %D%/cpu/conv/winograd_images.c \
     %D%/cpu/conv/winograd_weights.c \
     %D%/cpu/device.c \
     %D%/cpu/device.h \
@@ -134,6 +135,7 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/threads.h \
     %D%/cpu/sensors.c \
     %D%/cpu/sensors.h \
+    %D%/cpu/sizes.h \
     %D%/cpu/topology.c \
     %D%/cpu/topology.h
 %C%_cpu_libcpu_la_CPPFLAGS = $(AM_CPPFLAGS) $(kernels_cpu_cppflags)

@@ -231,7 +231,7 @@ static int run(const problem *p, const kind *k, const cpu_config *config, cpu_th
     return plan.inexact;
 }
 
-static double most(const double *values, int64_t n)
+static double largest_of(const double *values, int64_t n)
 {
     double largest = 0;
     for (int64_t i = 0; i < n; i++)
@@ -244,7 +244,7 @@ static void compare(const problem *p, const kind *k, const cpu_config *config, i
                     const void *got_all)
 {
     const outcome o = outcome_of(p);
-    const double terms = inexact ? most(s->terms, o.n) : 0, size = inexact ? most(s->size, o.n) : 0;
+    const double terms = inexact ? largest_of(s->terms, o.n) : 0, size = inexact ? largest_of(s->size, o.n) : 0;
     const int exact = k->integers && k->act <= CPU_ACT_RELU && k->deriv <= CPU_ACT_RELU;
     for (int64_t i = 0; i < o.n; i++) {
         const double bias = k->bias && p->d.direction == CONV_FORWARD ? p->bias[i % p->nb] : 0;
@@ -381,8 +381,8 @@ START_TEST(transforms_cost_no_more_than_their_bits)
 }
 END_TEST
 
-/* Plans alone: what tiles of products or padding would waste is seen, and memory stays in proportion for any number of
- * channels and workers. */
+/* Plans alone: what tiles of products or padding would waste is seen, memory stays in proportion for any number of
+ * channels and workers, and how many workers there are changes no choice: bits would follow. */
 START_TEST(transforms_are_chosen_where_they_pay)
 {
     static const struct {
@@ -407,19 +407,23 @@ START_TEST(transforms_are_chosen_where_they_pay)
             EXPECT(plan.inexact == cases[c].transformed, "%s, case %d: %s", config->isa, (int)c, plan.algorithm);
         }
         for (int64_t channels = 16; channels <= 1 << 20; channels *= 4)
-            for (int c = 0; c < 9; c++) {
-                conv_plan plan;
+            for (int c = 0; c < 18; c++) { /* one image, whose tiles are fewer than the workers, or eight */
+                conv_plan plan, alone;
                 conv_desc d;
-                const geometry g = { 8,
+                const geometry g = { c < 9 ? 1 : 8,
                                      c % 3 == 1 ? 16 : channels,
                                      c % 3 == 2 ? 16 : channels,
                                      1,
                                      { NONE, { 28, 3, 1, 1, 1, 1 }, { 28, 3, 1, 1, 1, 1 } } };
-                desc_make(&g, &(kind){ 0 }, (conv_direction)(c / 3), &d);
+                desc_make(&g, &(kind){ 0 }, (conv_direction)(c / 3 % 3), &d);
+                cek__conv_plan(&d, config, 1, &alone);
                 cek__conv_plan(&d, config, 64, &plan);
+                EXPECT(plan.algorithm == alone.algorithm, "%s, %ld to %ld channels, direction %d: %s alone, %s",
+                       config->isa, (long)g.in_channels, (long)g.out_channels, (int)d.direction, alone.algorithm,
+                       plan.algorithm);
                 EXPECT(!plan.inexact || plan.workspace_bytes <= (256u << 20) + 64 * (16u << 20),
                        "%s, %ld to %ld channels, direction %d: %zu bytes", config->isa, (long)g.in_channels,
-                       (long)g.out_channels, c / 3, plan.workspace_bytes);
+                       (long)g.out_channels, (int)d.direction, plan.workspace_bytes);
             }
     }
 }

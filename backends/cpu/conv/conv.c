@@ -20,38 +20,67 @@ static int is_transposed(const conv_desc *d, const cpu_config *config)
     enum { LINE_COPY = 20 }; /* cycles of copying one line of taps, where windows are packed as B */
     const int64_t out = conv_group_out(d), nr = config->kernels->nr, columns = conv_taps(d) * conv_group_in(d);
     /* a tile is two vectors wide, and the side that is B is rounded up to whole tiles */
-    const int64_t windows_b = out * ((columns + nr - 1) / nr) * 2 + d->kernel[0] * d->kernel[1] * LINE_COPY;
-    const int64_t windows_a = columns * ((out + nr - 1) / nr) * 2;
+    const int64_t windows_b = out * ceil_div(columns, nr) * 2 + d->kernel[0] * d->kernel[1] * LINE_COPY;
+    const int64_t windows_a = columns * ceil_div(out, nr) * 2;
     /* channels of neighbouring taps must follow each other in a slab (slab.c pads pixels of 16
      * channels and more) */
     return conv_group_in(d) < 16 && d->dilation[2] == 1 && windows_a < windows_b;
 }
 
 /* Whether the gradient of an input had better be added up: always where there are strides, which windows of it know
- * nothing of; else where it costs less than a tile for each tap. */
-static int is_scattered(const conv_plan *plan)
+ * nothing of; else where it costs less than a tile for each tap. Plans it then. */
+static int is_scattered(conv_plan *plan)
 {
     const conv_desc *d = &plan->d;
-    const int64_t nr = plan->config->kernels->nr;
     const double pixels = (double)(d->batch * d->in[0] * d->in[1] * d->in[2] * d->groups);
+    const double by_windows = pixels * (double)(conv_taps(d) * conv_group_out(d)) * 2 *
+                              (double)ceil_div(conv_group_in(d), plan->config->kernels->nr);
+    const int strided = d->stride[0] > 1 || d->stride[1] > 1 || d->stride[2] > 1;
     conv_plan trial = *plan;
 
-    if (d->stride[0] > 1 || d->stride[1] > 1 || d->stride[2] > 1)
-        return 1;
     cek__scatter_plan(&trial);
-    return trial.scatter.cost <
-           pixels * (double)(conv_taps(d) * conv_group_out(d)) * 2 * (double)((conv_group_in(d) + nr - 1) / nr);
+    if (!strided && trial.scatter.cost >= by_windows)
+        return 0;
+    *plan = trial;
+    return 1;
 }
 
-static enum conv_method method_choose(const conv_desc *d, const cpu_config *config)
+/* What serves the shape. What had to be planned to be weighed is planned. */
+static enum conv_method method_choose(conv_plan *plan)
 {
+    const conv_desc *d = &plan->d;
+
+    if (cek__winograd_plan(plan))
+        return CONV_WINOGRAD;
     if (conv_group_in(d) == 1 && conv_group_out(d) == 1 && d->groups > 1)
         return CONV_DEPTHWISE;
     if (is_matrix(d))
         return CONV_MATRIX;
-    if (d->direction == CONV_BACKWARD_WEIGHTS && is_transposed(d, config))
+    if (d->direction == CONV_BACKWARD_WEIGHTS && is_transposed(d, plan->config))
         return CONV_TRANSPOSED;
+    if (d->direction == CONV_BACKWARD_DATA && is_scattered(plan))
+        return CONV_SCATTER;
     return CONV_WINDOWS; /* or CONV_SLABS, which the direction decides */
+}
+
+/* By products of matrices or windows. */
+static void direction_plan(conv_plan *plan)
+{
+    switch (plan->d.direction) {
+    case CONV_FORWARD: cek__conv_forward_plan(plan); break;
+    case CONV_BACKWARD_DATA: cek__conv_data_plan(plan); break;
+    case CONV_BACKWARD_WEIGHTS: cek__conv_weights_plan(plan); break;
+    }
+    plan->workspace_bytes = plan->product.workspace_bytes;
+}
+
+static void direction_run(const conv_call *call, cpu_threads *threads, void *workspace)
+{
+    switch (call->plan->d.direction) {
+    case CONV_FORWARD: cek__conv_forward_run(call, threads, workspace); break;
+    case CONV_BACKWARD_DATA: cek__conv_data_run(call, threads, workspace); break;
+    case CONV_BACKWARD_WEIGHTS: cek__conv_weights_run(call, threads, workspace); break;
+    }
 }
 
 void cek__conv_plan(const conv_desc *desc, const cpu_config *config, int workers, conv_plan *out)
@@ -65,54 +94,27 @@ void cek__conv_plan(const conv_desc *desc, const cpu_config *config, int workers
         [CONV_DEPTHWISE] = "depthwise",
     };
     *out = (conv_plan){ .d = *desc, .config = config, .workers = workers > 0 ? workers : 1 };
-    if (cek__winograd_plan(out)) {
-        out->method = CONV_WINOGRAD;
+    out->method = method_choose(out);
+    switch (out->method) {
+    case CONV_SCATTER: break;
+    case CONV_DEPTHWISE: cek__depthwise_plan(out); break;
+    case CONV_WINOGRAD:
         out->inexact = 1;
         out->algorithm = out->winograd.form->outputs == 4 ? "winograd 4x4" : "winograd 2x2";
         return;
+    default: direction_plan(out);
     }
-    out->method = method_choose(desc, config);
-    if (out->method == CONV_WINDOWS && desc->direction == CONV_BACKWARD_DATA && is_scattered(out)) {
-        out->method = CONV_SCATTER;
-        cek__scatter_plan(out);
-        out->algorithm = names[out->method];
-        return;
-    }
-    if (out->method == CONV_DEPTHWISE) {
-        cek__depthwise_plan(out);
-        out->algorithm = names[out->method];
-        return;
-    }
-    switch (desc->direction) {
-    case CONV_FORWARD: cek__conv_forward_plan(out); break;
-    case CONV_BACKWARD_DATA: cek__conv_data_plan(out); break;
-    case CONV_BACKWARD_WEIGHTS: cek__conv_weights_plan(out); break;
-    }
-    out->workspace_bytes = out->product.workspace_bytes;
     out->algorithm = names[out->method];
 }
 
 void cek__conv_run(const conv_plan *plan, cpu_threads *threads, const conv_args *args, void *workspace)
 {
     const conv_call call = { plan, args };
-    if (plan->method == CONV_DEPTHWISE) {
-        cek__depthwise_run(&call, threads, workspace);
-        return;
-    }
-    if (plan->method == CONV_SCATTER) {
-        cek__scatter_run(&call, threads, workspace);
-        return;
-    }
-    if (plan->method == CONV_WINOGRAD) {
-        if (plan->d.direction == CONV_BACKWARD_WEIGHTS)
-            cek__winograd_weights_run(&call, threads, workspace);
-        else
-            cek__winograd_run(&call, threads, workspace);
-        return;
-    }
-    switch (plan->d.direction) {
-    case CONV_FORWARD: cek__conv_forward_run(&call, threads, workspace); break;
-    case CONV_BACKWARD_DATA: cek__conv_data_run(&call, threads, workspace); break;
-    case CONV_BACKWARD_WEIGHTS: cek__conv_weights_run(&call, threads, workspace); break;
+
+    switch (plan->method) {
+    case CONV_SCATTER: cek__scatter_run(&call, threads, workspace); break;
+    case CONV_DEPTHWISE: cek__depthwise_run(&call, threads, workspace); break;
+    case CONV_WINOGRAD: cek__winograd_run(&call, threads, workspace); break;
+    default: direction_run(&call, threads, workspace);
     }
 }

@@ -1,6 +1,6 @@
 /* conv.h - convolutions on one CPU device: forward, backward-data, backward-weights.
  *
- * Owns: the plan of a convolution, im2col packers, direct kernels for few channels and depthwise.
+ * Owns: the plan of a convolution, whichever method serves it (method.h).
  * Must not know: plugin.h, devices, queues. Allocates nothing; immutable after planning; no state.
  *
  * One to three spatial dimensions, always described by three: missing ones come first and are 1
@@ -23,10 +23,10 @@
 #include <stdint.h>
 
 #include "backends/cpu/conv/image.h"
-#include "backends/cpu/product/product.h"
 #include "backends/cpu/conv/scatter.h"
 #include "backends/cpu/conv/slab.h"
 #include "backends/cpu/conv/winograd.h"
+#include "backends/cpu/product/product.h"
 
 typedef enum { CONV_FORWARD, CONV_BACKWARD_DATA, CONV_BACKWARD_WEIGHTS } conv_direction;
 

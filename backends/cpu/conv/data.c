@@ -43,21 +43,6 @@ void cek__conv_data_plan(conv_plan *plan)
     cek__product_plan(&plan->product);
 }
 
-static int64_t give_windows(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth,
-                            const walk_scratch *to)
-{
-    const product_part *p = part;
-    const conv_call *call = p->owner;
-    return cek__conv_give_windows(p, &call->plan->w, row, rows, k, depth, to);
-}
-
-static int64_t give_slab(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
-{
-    const product_part *p = part;
-    const conv_call *call = p->owner;
-    return cek__conv_give_slab(p, &call->plan->w, &call->plan->slab, row, rows, k, depth, to);
-}
-
 /* Row (tap, out channel) of B is the input channels of that tap: rows of a matrix for as long as
  * the tap stays the same. */
 static void give_weights(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
@@ -69,7 +54,7 @@ static void give_weights(const void *part, int64_t k, int64_t depth, int64_t col
 
     for (int64_t kk = 0; kk < depth;) {
         const int64_t tap = conv_taps(d) - 1 - (k + kk) / group_out, channel = (k + kk) % group_out;
-        const int64_t run = conv_least(group_out - channel, depth - kk);
+        const int64_t run = least(group_out - channel, depth - kk);
         const char *from = conv_at(p->b.at, d->w, channel * ld + tap * in + col);
         p->kernels->panels(d->w, run, cols, nr, from, ld, to->b + kk * nr, depth * nr);
         kk += run;
@@ -101,9 +86,7 @@ void cek__conv_data_run(const conv_call *call, cpu_threads *threads, void *works
         .owner = call,
         .open = open_group,
         .b = plan->method == CONV_MATRIX ? cek__product_b : give_weights,
-        .a = plan->method == CONV_MATRIX  ? cek__product_a
-             : plan->method == CONV_SLABS ? give_slab
-                                          : give_windows,
+        .a = cek__conv_give_a(plan),
         .take = cek__product_take,
         .plain = plan->d.deriv == CPU_ACT_NONE,
     };

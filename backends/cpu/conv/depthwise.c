@@ -37,16 +37,6 @@ typedef struct run {
     epilogue e;
 } run;
 
-static int64_t round_up(int64_t n, int64_t to)
-{
-    return (n + to - 1) / to * to;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 static int64_t lines_of(const conv_desc *d)
 {
     const int64_t *size = d->direction == CONV_BACKWARD_DATA ? d->in : d->out;
@@ -76,7 +66,7 @@ static void run_size(const conv_plan *plan, run *r)
     const int floats = (d->direction == CONV_BACKWARD_DATA || d->x == CPU_F32) &&
                        (d->direction == CONV_FORWARD || d->y == CPU_F32);
     r->pixels = floats ? most(RUN_FLOATS / r->stride / RUN_LEAST * RUN_LEAST, RUN_LEAST) : 1;
-    r->n_parts = d->direction == CONV_BACKWARD_WEIGHTS ? conv_least(r->lines, PARTS_MAX) : 0;
+    r->n_parts = d->direction == CONV_BACKWARD_WEIGHTS ? least(r->lines, PARTS_MAX) : 0;
     r->worker_bytes = 2 * (size_t)round_up(r->taps * 8, 64) + (size_t)((r->taps + 1 + 3 * r->pixels) * r->stride) * 4;
 }
 
@@ -149,11 +139,11 @@ static void inner_set(const conv_desc *d, int64_t *low, int64_t *high)
 
     if (d->direction == CONV_BACKWARD_DATA) {
         *low = most(reach - pad, 0);
-        *high = conv_least(d->in[2], (d->out[2] - 1) * s - pad + 1);
+        *high = least(d->in[2], (d->out[2] - 1) * s - pad + 1);
         return;
     }
     *low = (pad + s - 1) / s;
-    *high = d->in[2] + pad > reach ? conv_least(d->out[2], (d->in[2] - 1 + pad - reach) / s + 1) : 0;
+    *high = d->in[2] + pad > reach ? least(d->out[2], (d->in[2] - 1 + pad - reach) / s + 1) : 0;
 }
 
 /* Positions from `i` on, every `step`-th before `end`, that meet pixels by the same taps; at most a run. */
@@ -162,7 +152,7 @@ static int64_t run_length(const run *r, int64_t i, int64_t step, int64_t end)
     int64_t low, high;
 
     inner_set(&r->call->plan->d, &low, &high);
-    return i < low || i >= high ? 1 : conv_least(r->pixels, (conv_least(high, end) - i + step - 1) / step);
+    return i < low || i >= high ? 1 : least(r->pixels, (least(high, end) - i + step - 1) / step);
 }
 
 /* Makes a run of y or dx, `step` pixels apart, from what `s` lists. */
@@ -198,8 +188,8 @@ static void lines_task(void *arg, int64_t task, int worker)
     scratch s;
 
     scratch_at(r, worker, &s);
-    for (int64_t line = task * LINES; line < conv_least((task + 1) * LINES, r->lines); line++)
-        for (int64_t first = 0; first < conv_least(step, size[2]); first++)
+    for (int64_t line = task * LINES; line < least((task + 1) * LINES, r->lines); line++)
+        for (int64_t first = 0; first < least(step, size[2]); first++)
             for (int64_t i = first, n; i < size[2]; i += n * step) {
                 const int64_t at[3] = { line / size[1] % size[0], line % size[1], i };
                 const int64_t taps = taps_list(r, line / size[1] / size[0], at, r->weights, &s);

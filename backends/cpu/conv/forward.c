@@ -28,21 +28,6 @@ void cek__conv_forward_plan(conv_plan *plan)
     cek__product_plan(&plan->product);
 }
 
-static int64_t give_windows(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth,
-                            const walk_scratch *to)
-{
-    const product_part *p = part;
-    const conv_call *call = p->owner;
-    return cek__conv_give_windows(p, &call->plan->w, row, rows, k, depth, to);
-}
-
-static int64_t give_slab(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
-{
-    const product_part *p = part;
-    const conv_call *call = p->owner;
-    return cek__conv_give_slab(p, &call->plan->w, &call->plan->slab, row, rows, k, depth, to);
-}
-
 static void open_group(const void *owner, int64_t group, product_part *out)
 {
     const conv_call *call = owner;
@@ -67,9 +52,7 @@ void cek__conv_forward_run(const conv_call *call, cpu_threads *threads, void *wo
         .open = open_group,
         .b = cek__product_b,
         .take = cek__product_take,
-        .a = plan->method == CONV_MATRIX  ? cek__product_a
-             : plan->method == CONV_SLABS ? give_slab
-                                          : give_windows,
+        .a = cek__conv_give_a(plan),
         .plain = plan->d.act == CPU_ACT_NONE && !call->args->bias,
     };
     cek__product_run(&plan->product, threads, &source, workspace);

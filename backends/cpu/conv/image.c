@@ -5,14 +5,7 @@
 
 #include <string.h>
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
+#include "backends/cpu/sizes.h"
 
 /* A window position; `at` is what tap 0 looks at, along each dimension. */
 typedef struct position {

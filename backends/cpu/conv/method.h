@@ -5,6 +5,7 @@
 #define CEK_BACKENDS_CPU_CONV_METHOD_H
 
 #include "backends/cpu/conv/conv.h"
+#include "backends/cpu/sizes.h"
 
 enum conv_method {
     CONV_MATRIX,     /* 1 x 1, stride 1, no padding: images are matrices */
@@ -33,10 +34,6 @@ static inline int64_t conv_taps(const conv_desc *d)
 {
     return d->kernel[0] * d->kernel[1] * d->kernel[2];
 }
-static inline int64_t conv_least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
 
 static inline char *conv_at(const void *p, cpu_type type, int64_t element)
 {
@@ -46,11 +43,9 @@ static inline char *conv_at(const void *p, cpu_type type, int64_t element)
 /* Whether windows can be read from slabs by rows, as A: then the plan gets what follows from that. */
 int cek__conv_slabs_plan(conv_plan *plan);
 
-/* Hands out packed windows, or a slab, as A. */
-int64_t cek__conv_give_windows(const product_part *p, const windows *w, int64_t row, int64_t rows, int64_t k,
-                               int64_t depth, const walk_scratch *to);
-int64_t cek__conv_give_slab(const product_part *p, const windows *w, const slab *s, int64_t row, int64_t rows,
-                            int64_t k, int64_t depth, const walk_scratch *to);
+/* What hands out the rows of A by the plan's method: of a matrix, packed windows or a slab. The part's owner is a
+ * conv_call. */
+walk_give_a *cek__conv_give_a(const conv_plan *plan);
 
 /* The windows over x, as forward and backward-weights see them. */
 void cek__conv_windows(const conv_desc *d, windows *out);
@@ -72,25 +67,12 @@ void cek__scatter_run(const conv_call *call, cpu_threads *threads, void *workspa
 
 /* By Winograd's squares: whether that is the faster way, and then its plan, all directions; winograd.c. */
 int cek__winograd_plan(conv_plan *plan);
-/* Workspace of forward and backward-data, and their run; of backward-weights (winograd_weights.c). */
-void cek__winograd_place(conv_plan *plan);
 void cek__winograd_run(const conv_call *call, cpu_threads *threads, void *workspace);
+/* Of forward and backward-data: the workspace, into plan->winograd, and the run; winograd_images.c. */
+void cek__winograd_images_place(conv_plan *plan);
+void cek__winograd_images_run(const conv_call *call, cpu_threads *threads, void *workspace);
+/* The same of backward-weights; winograd_weights.c. */
 void cek__winograd_weights_place(conv_plan *plan);
 void cek__winograd_weights_run(const conv_call *call, cpu_threads *threads, void *workspace);
-
-/* Images as both read them: dense [image][h][w][channels]. */
-typedef struct winograd_image {
-    const void *at;
-    cpu_type type;
-    int64_t size[2], channels;
-} winograd_image;
-
-/* The image of a tile, and where in it the tile's outputs begin. */
-void cek__winograd_tile(const winograd_plan *w, int64_t tile, int64_t *image, int64_t at[2]);
-/* `transform` of side x side pixels from `at` (beyond the image: zeros), channels [channel, channel + channels).
- * `square`: room for these pixels, whose channels are rounded up to 16. */
-void cek__winograd_square(const cpu_kernels *kernels, const winograd_image *from, cpu_transform *transform,
-                          int64_t side, int64_t image, const int64_t at[2], int64_t channel, int64_t channels,
-                          float *square, float *to, int64_t line_to, int64_t pixel_to);
 
 #endif

@@ -21,12 +21,6 @@ enum {
     CHANNELS = 128             /* of a task, over its taps along w */
 };
 
-/* clang-format off */
-static int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
-static int64_t round_up(int64_t n, int64_t to) { return ceil_div(n, to) * to; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-/* clang-format on */
-
 /* Whether images are single slices, all of whose lines every product may serve. */
 static int is_flat(const conv_desc *d)
 {
@@ -74,14 +68,14 @@ static void lines_choose(const conv_desc *d, scatter_plan *s)
     const int64_t line = d->in[2] * s->channels, tasks = slices(d) * d->groups * s->blocks;
     const int64_t enough = most(ceil_div(d->in[1], ceil_div(TASKS, tasks)), LINES_MIN);
 
-    s->lines = conv_least(d->in[1], conv_least(most(SUM_BYTES / (4 * line), 1), enough));
+    s->lines = least(d->in[1], least(most(SUM_BYTES / (4 * line), 1), enough));
     s->parts = ceil_div(d->in[1], s->lines);
     s->lines = ceil_div(d->in[1], s->parts);
     s->parts = ceil_div(d->in[1], s->lines);
     s->images = 1;
     if (s->parts == 1 && is_flat(d)) {
         const int64_t fit = SUM_BYTES / (4 * line * s->lines), full = ceil_div(ROWS, d->out[1] * d->out[2]);
-        s->images = most(conv_least(conv_least(fit, full), conv_least(tasks / TASKS, d->batch)), 1);
+        s->images = most(least(least(fit, full), least(tasks / TASKS, d->batch)), 1);
     }
     s->sum_floats = round_up(s->images * s->lines * line, 16);
     s->line_floats = 2 * round_up(is_whole(d, s) ? line : s->channels, 16);
@@ -90,14 +84,14 @@ static void lines_choose(const conv_desc *d, scatter_plan *s)
 static void sizes_choose(const conv_desc *d, const cpu_config *config, scatter_plan *s)
 {
     const int64_t nr = config->kernels->nr, taps = d->kernel[2] * s->tap, depth = conv_group_out(d);
-    const int64_t heights = conv_least(d->kernel[1], most(COLUMNS / taps, 1));
+    const int64_t heights = least(d->kernel[1], most(COLUMNS / taps, 1));
 
     s->heights = ceil_div(d->kernel[1], ceil_div(d->kernel[1], heights));
     const int64_t columns = round_up(s->heights * taps, nr);
     const int64_t pixels = s->images * d->out[1] * d->out[2]; /* that a task has at most */
-    s->rows = conv_least(conv_least(PRODUCT_BYTES / (4 * columns), ROWS), pixels);
+    s->rows = least(least(PRODUCT_BYTES / (4 * columns), ROWS), pixels);
     s->rows = most(s->rows, config->kernels->mr);
-    s->sizes = (walk_sizes){ .mc = conv_least(config->mc, s->rows), .mb = s->rows, .nb = columns, .with_c = 1 };
+    s->sizes = (walk_sizes){ .mc = least(config->mc, s->rows), .mb = s->rows, .nb = columns, .with_c = 1 };
     s->sizes.kc = ceil_div(depth, ceil_div(depth, config->kc));
     s->sizes.a_floats = s->sizes.mc * walk_row_floats(s->sizes.kc);
     s->sizes.b_floats = s->sizes.kc * columns;
@@ -114,7 +108,7 @@ static double cost_of(const conv_desc *d, const cpu_config *config, const scatte
     double vectors = 0;
 
     for (int64_t i = 0; i < d->kernel[1]; i += s->heights)
-        vectors += 2.0 * (double)ceil_div(conv_least(s->heights, d->kernel[1] - i) * taps, 2 * vl);
+        vectors += 2.0 * (double)ceil_div(least(s->heights, d->kernel[1] - i) * taps, 2 * vl);
     return pixels * (vectors * (depth + STORE + PACK * depth / (double)s->rows) +
                      (double)(d->kernel[1] * adds * (ADD + ADD_VECTOR * ceil_div(taps / adds, vl))));
 }
@@ -170,7 +164,7 @@ static void taps_add(const task *t, int64_t w, const float *from, float *line)
     const cpu_kernels *kernels = t->part.kernels;
 
     if (step == 1 && tap_floats == c) {
-        const int64_t low = w < 0 ? -w : 0, high = conv_least(taps, d->in[2] - w);
+        const int64_t low = w < 0 ? -w : 0, high = least(taps, d->in[2] - w);
         if (low < high)
             kernels->add((high - low) * c, line + (w + low) * c, from + low * c, line + (w + low) * c);
         return;
@@ -195,7 +189,7 @@ static void take_pixels(const void *part, int64_t row, int64_t rows, int64_t col
          left -= some, r += some, c += some * ldc) { /* of one line of dy */
         const int64_t image = r / d->out[2] / d->out[1] / d->out[0], at = r % d->out[2];
         int64_t h = r / d->out[2] % d->out[1] * d->stride[1] - d->pad[1] + height * d->dilation[1];
-        some = conv_least(left, d->out[2] - at);
+        some = least(left, d->out[2] - at);
         for (int64_t i = 0; i < cols; i += taps, h += d->dilation[1])
             if (h >= t->first && h < t->last)
                 for (int64_t j = 0; j < some; j++)
@@ -222,9 +216,9 @@ static void product_add(task *t, int64_t row, int64_t rows, int64_t depth, int64
         for (int64_t h = low; h < high; h += s->heights)
             cek__walk(&w,
                       &(walk_task){ .row = row + i,
-                                    .rows = conv_least(some, rows - i),
+                                    .rows = least(some, rows - i),
                                     .col = (depth * plan->d.kernel[1] + h) * taps,
-                                    .cols = conv_least(s->heights, high - h) * taps,
+                                    .cols = least(s->heights, high - h) * taps,
                                     .depth = conv_group_out(&plan->d),
                                     .c = t->scratch.c,
                                     .ldc = s->sizes.nb,
@@ -239,7 +233,7 @@ static void heights_of(const task *t, int64_t h, int64_t *low, int64_t *high)
     const int64_t at = h * d->stride[1] - d->pad[1], step = d->dilation[1];
 
     *low = at < t->first ? ceil_div(t->first - at, step) : 0;
-    *high = at < t->last ? conv_least(d->kernel[1], ceil_div(t->last - at, step)) : 0;
+    *high = at < t->last ? least(d->kernel[1], ceil_div(t->last - at, step)) : 0;
 }
 
 /* Lines of slice `z` of dy by tap `depth` along d, as many at once as meet the task by the same taps. */
@@ -307,10 +301,10 @@ static void task_open(const run *r, int64_t number, int worker, task *t)
                  .image = slice / d->in[0],
                  .d = slice % d->in[0],
                  .first = part * s->lines };
-    t->channels = conv_least(s->channels, in - t->channel);
+    t->channels = least(s->channels, in - t->channel);
     t->tap = s->blocks == 1 ? in : round_up(t->channels, plan->config->kernels->nr);
-    t->images = conv_least(s->images, d->batch - t->image);
-    t->last = conv_least(t->first + s->lines, d->in[1]);
+    t->images = least(s->images, d->batch - t->image);
+    t->last = least(t->first + s->lines, d->in[1]);
     t->part = (product_part){ .kernels = plan->config->kernels,
                               .a = pack_of(conv_at(r->call->args->y, d->y, group * out), d->y, d->out_channels, 1,
                                            direct ? PACK_DIRECT : PACK_ALONG),

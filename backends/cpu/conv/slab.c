@@ -9,10 +9,7 @@
 
 #include <string.h>
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
+#include "backends/cpu/sizes.h"
 
 /* Heights of the image that `lines` lines of windows look at. */
 static int64_t run_heights(const windows *w, int64_t lines)

@@ -13,7 +13,7 @@ static int64_t slab_depth(conv_plan *plan)
     int64_t lines = plan->config->kc / width;
 
     for (lines = lines > 0 ? lines : 1; lines > 0; lines--) {
-        const int64_t depth = conv_least(lines * width, rows);
+        const int64_t depth = least(lines * width, rows);
         cek__slab_plan(&plan->w, depth, &plan->slab);
         if (plan->slab.floats * 4 <= plan->config->b_bytes)
             return depth;
@@ -124,13 +124,12 @@ static int64_t give_transposed(const void *part, int64_t row, int64_t rows, int6
 
     cek__slab_copy(&call->plan->slab, w, p->kernels, p->a.type, p->a.at, k, depth, to->a, to->a_offset);
     for (int64_t r = 0; r < rows;) {
-        const int64_t left = conv_least(line - (row + r) % line, rows - r),
-                      height = walk_panel_rows(left, p->kernels->mr);
+        const int64_t left = least(line - (row + r) % line, rows - r), height = walk_panel_rows(left, p->kernels->mr);
         int32_t tap;
         cek__slab_taps(&call->plan->slab, w, row + r, 1, &tap);
         for (int64_t i = 0; i < left; i += height, panel++) {
             to->a_panel[panel] = to->a + tap + i;
-            to->a_rows[panel] = conv_least(left - i, height);
+            to->a_rows[panel] = least(left - i, height);
         }
         r += left;
     }

@@ -49,19 +49,24 @@ int cek__conv_slabs_plan(conv_plan *plan)
     return 1;
 }
 
-int64_t cek__conv_give_windows(const product_part *p, const windows *w, int64_t row, int64_t rows, int64_t k,
-                               int64_t depth, const walk_scratch *to)
+static int64_t give_windows(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth,
+                            const walk_scratch *to)
 {
+    const product_part *p = part;
+    const conv_call *call = p->owner;
     const int64_t ld = walk_row_floats(depth);
-    cek__windows_copy(w, p->kernels, p->a.type, p->a.at, row, rows, k, depth, to->a, ld);
+    cek__windows_copy(&call->plan->w, p->kernels, p->a.type, p->a.at, row, rows, k, depth, to->a, ld);
     cek__walk_panels(p->kernels, to->a, ld, rows, depth, to);
     cek__walk_offsets(to->a_offset, depth, 1);
     return ld;
 }
 
-int64_t cek__conv_give_slab(const product_part *p, const windows *w, const slab *s, int64_t row, int64_t rows,
-                            int64_t k, int64_t depth, const walk_scratch *to)
+static int64_t give_slab(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
 {
+    const product_part *p = part;
+    const conv_call *call = p->owner;
+    const windows *w = &call->plan->w;
+    const slab *s = &call->plan->slab;
     const int64_t width = w->dim[2].positions, mr = p->kernels->mr;
     int64_t panel = 0;
 
@@ -77,4 +82,9 @@ int64_t cek__conv_give_slab(const product_part *p, const windows *w, const slab 
         r += line;
     }
     return w->dim[2].step * s->pixel;
+}
+
+walk_give_a *cek__conv_give_a(const conv_plan *plan)
+{
+    return plan->method == CONV_MATRIX ? cek__product_a : plan->method == CONV_SLABS ? give_slab : give_windows;
 }

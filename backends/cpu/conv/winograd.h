@@ -2,7 +2,8 @@
  * weights are transformed in small squares, and what was a window's product with the taps becomes a product of
  * matrices for each point of a square.
  *
- * Owns: the plan's fields. Must not know: the transforms (kernels/cpu/winograd_f32.c). */
+ * Owns: the plan's fields, and how squares are taken out of images. Must not know: the transforms
+ * (kernels/cpu/winograd_f32.c). */
 #ifndef CEK_BACKENDS_CPU_CONV_WINOGRAD_H
 #define CEK_BACKENDS_CPU_CONV_WINOGRAD_H
 
@@ -11,12 +12,15 @@
 
 #include "backends/cpu/config.h"
 
+enum { WINOGRAD_PANELS = 2 }; /* of columns, whose sums stay in L2 */
+
 /* Tiles are the squares of outputs x outputs that cover an image: y, or of backward-data dx. A product for each point:
  * tiles x from by from x to channels; of backward-weights to x tiles by tiles x from, where `from` are x's channels
  * and `to` dy's. */
 typedef struct winograd_plan {
     const cpu_winograd *form;
     int64_t points, planes;  /* points of a transformed square along a side, and all */
+    int64_t size[2];         /* h and w of an image that tiles cover */
     int64_t tiles[2], count; /* of an image along h and w; of all images */
     int64_t block;           /* tiles that are transformed at once */
     int64_t from, to;        /* channels */
@@ -24,6 +28,22 @@ typedef struct winograd_plan {
     int64_t rows;            /* backward-weights: of `to` in a task */
     int64_t splits;          /* backward-weights: parts of the tiles, summed apart */
     size_t shared_floats, worker_floats;
+    double cost; /* estimated cycles, of one worker */
 } winograd_plan;
+
+/* Images as all directions read them: dense [image][h][w][channels]. */
+typedef struct winograd_image {
+    const void *at;
+    cpu_type type;
+    int64_t size[2], channels;
+} winograd_image;
+
+/* The image of a tile, and where in it the tile's outputs begin. */
+void cek__winograd_tile(const winograd_plan *w, int64_t tile, int64_t *image, int64_t at[2]);
+/* `transform` of side x side pixels from `at` (beyond the image: zeros), channels [channel, channel + channels).
+ * `square`: room for these pixels, whose channels are rounded up to 16. */
+void cek__winograd_square(const cpu_kernels *kernels, const winograd_image *from, cpu_transform *transform,
+                          int64_t side, int64_t image, const int64_t at[2], int64_t channel, int64_t channels,
+                          float *square, float *to, int64_t line_to, int64_t pixel_to);
 
 #endif

@@ -29,11 +29,6 @@ typedef struct run {
     const conv_args *args;
 } run;
 
-static int64_t ceil_div(int64_t n, int64_t by)
-{
-    return (n + by - 1) / by;
-}
-
 static layout layout_of(const winograd_plan *w)
 {
     layout l = { .x_row = walk_row_floats(w->columns), .dy_row = walk_row_floats(w->rows), .sum_row = w->columns };
@@ -72,8 +67,8 @@ static void products(const run *r, int64_t tiles, int64_t rows, int64_t columns,
     for (int64_t p = 0; p < r->w->planes; p++, v += l->x_plane, z += l->dy_plane, sums += l->sum_plane)
         for (int64_t j = 0; j < columns; j += kernels->nr)
             for (int64_t i = 0; i < rows; i += height)
-                kernels->gemm[conv_least(height, rows - i)](tiles, z + i, 1, r->a_offset, v + j, r->b_offset,
-                                                            sums + i * l->sum_row + j, l->sum_row, store, v, 0);
+                kernels->gemm[least(height, rows - i)](tiles, z + i, 1, r->a_offset, v + j, r->b_offset,
+                                                       sums + i * l->sum_row + j, l->sum_row, store, v, 0);
 }
 
 /* The pixels of a tile of dy. */
@@ -83,8 +78,8 @@ static void bias_add(const run *r, int64_t image, const int64_t at[2], int64_t r
     const winograd_image *dy = &r->dy;
     const int64_t outputs = r->w->form->outputs;
 
-    for (int64_t h = at[0]; h < conv_least(at[0] + outputs, dy->size[0]); h++)
-        for (int64_t w = at[1]; w < conv_least(at[1] + outputs, dy->size[1]); w++) {
+    for (int64_t h = at[0]; h < least(at[0] + outputs, dy->size[0]); h++)
+        for (int64_t w = at[1]; w < least(at[1] + outputs, dy->size[1]); w++) {
             const int64_t element = ((image * dy->size[0] + h) * dy->size[1] + w) * dy->channels + row;
             const char *from = conv_at(dy->at, dy->type, element);
             if (dy->type != CPU_F32)
@@ -102,9 +97,9 @@ static void part_task(void *arg, int64_t task, int worker)
     const conv_desc *d = &r->plan->d;
     const int64_t column_block = task % l->column_blocks, row_block = task / l->column_blocks % l->row_blocks;
     const int64_t split = task / l->column_blocks / l->row_blocks, blocks = ceil_div(w->count, w->block);
-    const int64_t row = row_block * w->rows, rows = conv_least(w->rows, w->to - row);
-    const int64_t column = column_block * w->columns, columns = conv_least(w->columns, w->from - column);
-    const int64_t end = conv_least(blocks * (split + 1) / w->splits * w->block, w->count);
+    const int64_t row = row_block * w->rows, rows = least(w->rows, w->to - row);
+    const int64_t column = column_block * w->columns, columns = least(w->columns, w->from - column);
+    const int64_t end = least(blocks * (split + 1) / w->splits * w->block, w->count);
     const int64_t begin = blocks * split / w->splits * w->block;
     float *v = r->scratch + (size_t)worker * w->worker_floats, *z = v + w->planes * l->x_plane;
     float *square = z + w->planes * l->dy_plane;
@@ -112,7 +107,7 @@ static void part_task(void *arg, int64_t task, int worker)
 
     memset(bias, 0, (size_t)l->dy_row * 4);
     for (int64_t first = begin; first < end; first += w->block) {
-        const int64_t tiles = conv_least(w->block, end - first);
+        const int64_t tiles = least(w->block, end - first);
         for (int64_t t = 0; t < tiles; t++) {
             int64_t image, at[2];
             cek__winograd_tile(w, first + t, &image, at);
@@ -142,7 +137,7 @@ static void taps_task(void *arg, int64_t out, int worker)
     float *taps = r->scratch + (size_t)worker * w->worker_floats, *line = taps + 9 * l->sum_row;
 
     for (int64_t block = 0; block < l->column_blocks; block++) {
-        const int64_t column = block * w->columns, columns = conv_least(w->columns, w->from - column);
+        const int64_t column = block * w->columns, columns = least(w->columns, w->from - column);
         float *sums = part_at(r, 0, row_block, block) + row * l->sum_row;
         for (int64_t split = 1; split < w->splits; split++) {
             const float *more = part_at(r, split, row_block, block) + row * l->sum_row;

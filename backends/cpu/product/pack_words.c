@@ -5,12 +5,9 @@
 
 #include <string.h>
 
-enum { LINE = 64 }; /* words copied before they are transposed: a square of them stays in L1 */
+#include "backends/cpu/sizes.h"
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
+enum { LINE = 64 }; /* words copied before they are transposed: a square of them stays in L1 */
 
 /* Elements of k in `depth` words from word k on. */
 static int64_t elements(const pack_operand *m, int64_t k, int64_t depth)

@@ -3,6 +3,8 @@
  * Owns: the cost model and its constants. Must not know: the run (product.c). */
 #include "backends/cpu/product/product.h"
 
+#include "backends/cpu/sizes.h"
+
 /* Costs in cycles of one fused multiply-add on a whole vector, measured on a Zen 4 core from L2. */
 static const double cost_copy = 1.5;        /* packing, a vector of elements, along the way they lie */
 static const double cost_transpose = 5;     /* packing across it */
@@ -20,12 +22,6 @@ enum {
     STREAM_BYTES = 64 << 20,     /* a result that no L3 holds until it is read again */
     BLOCKS_MAX = 64,             /* cuts of a dimension that are tried */
 };
-
-/* clang-format off */
-static int64_t ceil_div(int64_t n, int64_t by) { return (n + by - 1) / by; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
-/* clang-format on */
 
 /* Bringing an operand to the tiles, by how it lies in memory: `vectors` of elements, in runs.
  * `slab` is what is copied instead where tiles read a slab (0: they read the operand itself). */

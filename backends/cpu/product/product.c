@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "backends/cpu/sizes.h"
+
 enum { REDUCE_ROWS = 8 }; /* rows of partial results added by one task */
 
 /* One run, shared by its tasks. */
@@ -18,15 +20,6 @@ typedef struct run {
     int64_t row_blocks, col_blocks;
     int64_t ld; /* of a partial result */
 } run;
-
-static int64_t ceil_div(int64_t n, int64_t by)
-{
-    return (n + by - 1) / by;
-}
-static int64_t at_most(int64_t n, int64_t limit)
-{
-    return n < limit ? n : limit;
-}
 
 int64_t cek__product_a(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
 {
@@ -85,12 +78,12 @@ static void block_task(void *arg, int64_t task, int worker)
     walk_task t = { .row = row_block * plan->sizes.mb,
                     .col = col_block * plan->sizes.nb,
                     .k = split * plan->split_depth };
-    t.rows = at_most(plan->sizes.mb, plan->m - t.row);
-    t.cols = at_most(plan->sizes.nb, plan->n - t.col);
-    t.depth = at_most(plan->split_depth, plan->k - t.k);
+    t.rows = least(plan->sizes.mb, plan->m - t.row);
+    t.cols = least(plan->sizes.nb, plan->n - t.col);
+    t.depth = least(plan->split_depth, plan->k - t.k);
     if (plan->row_unit == 0) { /* blocks of like heights, in whole panels */
         const int64_t mr = plan->config->kernels->mr, like = ceil_div(t.rows, ceil_div(t.rows, w.mc));
-        w.mc = at_most(ceil_div(like, mr) * mr, w.mc);
+        w.mc = least(ceil_div(like, mr) * mr, w.mc);
     }
     if (plan->splits > 1) {
         t.c = r->partial + ((split * plan->batch + index) * plan->m + t.row) * r->ld + t.col;
@@ -121,7 +114,7 @@ static void reduce_task(void *arg, int64_t task, int worker)
     const run *r = arg;
     const product_plan *plan = r->plan;
     const cpu_kernels *kernels = plan->config->kernels;
-    const int64_t first = task * REDUCE_ROWS, last = at_most(first + REDUCE_ROWS, plan->batch * plan->m);
+    const int64_t first = task * REDUCE_ROWS, last = least(first + REDUCE_ROWS, plan->batch * plan->m);
     const int64_t stride = plan->batch * plan->m * r->ld;
     walk_scratch scratch;
     product_part p;
@@ -131,7 +124,7 @@ static void reduce_task(void *arg, int64_t task, int worker)
         if (i == first || i % plan->m == 0)
             part_open(r, i / plan->m, &p);
         for (int64_t col = 0; col < plan->n; col += plan->sizes.nb) {
-            const int64_t cols = at_most(plan->sizes.nb, plan->n - col);
+            const int64_t cols = least(plan->sizes.nb, plan->n - col);
             float *sum = r->partial + i * r->ld + col;
             for (int64_t split = 1; split < plan->splits; split++)
                 kernels->add(cols, sum, sum + split * stride, sum);

@@ -7,10 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-static int64_t round_up(int64_t n, int64_t to)
-{
-    return (n + to - 1) / to * to;
-}
+#include "backends/cpu/sizes.h"
 
 size_t cek__walk_scratch(const walk_sizes *s, const cpu_kernels *kernels, void *base, walk_scratch *out)
 {
