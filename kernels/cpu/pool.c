@@ -109,6 +109,63 @@ static void max_grad(cpu_type type, int64_t channels, int count, const void *con
 #undef MAX_GRAD
 }
 
+V_INLINE void max_row_any(int64_t outputs, int64_t channels, int64_t step, int count, const void *const *x,
+                          const uint32_t *number, float *y, uint8_t *index)
+{
+    for (int64_t o = 0; o < outputs; o++)
+        for (int64_t c = 0; c < channels; c += VL) {
+            const int64_t part = channels - c < VL ? channels - c : VL, from = o * step + c, to = o * channels + c;
+            vf best = v_load_part((const float *)x[0] + from, part);
+            vi which = v_all_i32((int32_t)number[0]);
+
+            for (int j = 1; j < count; j++) {
+                vf v = v_load_part((const float *)x[j] + from, part);
+                vi wins = ~(v <= best) & (best == best);
+
+                best = v_select(wins, v, best);
+                if (index)
+                    which = v_select_i32(wins, v_all_i32((int32_t)number[j]), which);
+            }
+            v_store_part(y + to, part, best);
+            if (index)
+                store_index(index, 1, to, part, which);
+        }
+}
+
+V_INLINE void max_grad_row_any(int64_t outputs, int64_t channels, int64_t step, int count, float *const *dx,
+                               const uint32_t *number, const float *dy, const uint8_t *index)
+{
+    for (int64_t o = 0; o < outputs; o++)
+        for (int64_t c = 0; c < channels; c += VL) {
+            const int64_t part = channels - c < VL ? channels - c : VL, from = o * channels + c, to = o * step + c;
+            const vf gradient = v_load_part(dy + from, part);
+            const vi which = load_index(index, 1, from);
+
+            for (int j = 0; j < count; j++)
+                v_store_part(dx[j] + to, part, v_select(which == (int32_t)number[j], gradient, v_all(0)));
+        }
+}
+
+static void max_row(int64_t outputs, int64_t channels, int64_t step, int count, const void *const *x,
+                    const uint32_t *number, float *y, uint8_t *index)
+{
+    if (count == 4 && index) /* what most networks have */
+        max_row_any(outputs, channels, step, 4, x, number, y, index);
+    else if (index)
+        max_row_any(outputs, channels, step, count, x, number, y, index);
+    else
+        max_row_any(outputs, channels, step, count, x, number, y, NULL);
+}
+
+static void max_grad_row(int64_t outputs, int64_t channels, int64_t step, int count, float *const *dx,
+                         const uint32_t *number, const float *dy, const uint8_t *index)
+{
+    if (count == 4)
+        max_grad_row_any(outputs, channels, step, 4, dx, number, dy, index);
+    else
+        max_grad_row_any(outputs, channels, step, count, dx, number, dy, index);
+}
+
 V_INLINE void average_any(cpu_type type, int64_t channels, int count, const void *const *x, float divisor, int more,
                           float *y)
 {
@@ -157,6 +214,8 @@ static void average_grad(cpu_type type, int64_t channels, int count, const void 
 const cpu_pool_kernels ISA_NAME(cek__pool_kernels) = {
     .max = pool_max,
     .max_grad = max_grad,
+    .max_row = max_row,
+    .max_grad_row = max_grad_row,
     .average = average,
     .average_grad = average_grad,
 };

@@ -7,7 +7,11 @@
  * Both directions gather: an output (forward: a position of Y, backward: of DX) is computed by
  * one thread from all that it depends on, in a fixed order. Kernels work on all channels of a
  * position at once, and read them as they are stored; a position of f16 or bf16 is computed in its
- * worker's line of floats and stored from there. */
+ * worker's line of floats and stored from there.
+ *
+ * Maxima of floats go by rows: a kernel has all windows of a row that padding does not reach, and, backward, where
+ * windows share no place, a window's gradient goes to its places instead of a place looking for its windows. The
+ * numbers and their order are the same. */
 #include <stdio.h>
 
 #include "backends/cpu/ops/ops.h"
@@ -25,6 +29,8 @@ typedef struct pool_op {
     int64_t in[3], out[3], kernel[3], stride[3], pad[3];
     int64_t volume; /* places of a window */
     int index_bytes;
+    int64_t whole[2]; /* windows of a row by rows: from this one to before that one */
+    bool apart;       /* backward by rows: windows share no place, and none is cut off */
 } pool_op;
 
 typedef struct job {
@@ -37,6 +43,20 @@ typedef struct job {
 } job;
 
 /* --- planning --------------------------------------------------------------------------------- */
+
+/* What goes by rows; their indices are bytes. */
+static void rows_plan(pool_op *p)
+{
+    const int64_t span = p->in[2] + p->pad[2] - p->kernel[2];
+
+    if (!p->max || p->type != CEK_F32 || p->volume > PLACES || span < 0)
+        return;
+    p->whole[0] = (p->pad[2] + p->stride[2] - 1) / p->stride[2];
+    p->whole[1] = span / p->stride[2] + 1 < p->out[2] ? span / p->stride[2] + 1 : p->out[2];
+    p->apart = true;
+    for (int i = 0; i < 3; i++)
+        p->apart &= p->kernel[i] == p->stride[i] && p->pad[i] == 0 && p->out[i] * p->kernel[i] <= p->in[i];
+}
 
 /* Three spatial dimensions; those that are not there come first and are 1. */
 static cek_status pool_plan(cek_op *op)
@@ -68,9 +88,10 @@ static cek_status pool_plan(cek_op *op)
     if (p->volume > UINT32_MAX)
         return cek__host_fail(op_host(op), CEK_UNSUPPORTED, "%s: a window of %lld places", cek__kind_name(d->op.kind),
                               (long long)p->volume);
+    rows_plan(p);
     op->info.workspace_bytes = rows_scratch(op, d->type, p->channels);
-    snprintf(op->info.algorithm, sizeof op->info.algorithm, "%s, all channels of a position",
-             p->max ? "maximum" : "average");
+    snprintf(op->info.algorithm, sizeof op->info.algorithm, "%s, all channels of a %s", p->max ? "maximum" : "average",
+             p->whole[0] < p->whole[1] ? "row" : "position");
     return CEK_OK;
 }
 
@@ -236,6 +257,25 @@ static void backward_position(const job *j, places *s, int64_t n, const int64_t 
 
 /* --- all positions: items are rows (batch, depth, height) ------------------------------------- */
 
+/* The windows of a row that padding does not reach. */
+static void forward_whole(const job *j, places *s, int64_t n, const int64_t o[3], span d, span h)
+{
+    const pool_op *p = j->p;
+    const int64_t out = offset_of(p->out, n, o[0], o[1], p->whole[0]) * p->channels;
+    const int64_t left = p->whole[0] * p->stride[2] - p->pad[2];
+
+    s->count = 0;
+    for (int64_t a = d.begin; a < d.end; a++)
+        for (int64_t b = h.begin; b < h.end; b++)
+            for (int64_t c = 0; c < p->kernel[2]; c++) {
+                s->at[s->count] = (const float *)j->x + offset_of(p->in, n, a, b, left + c) * p->channels;
+                s->number[s->count++] = number_of(p, a - o[0] * p->stride[0] + p->pad[0],
+                                                  b - o[1] * p->stride[1] + p->pad[1], c);
+            }
+    j->k->ops->pool->max_row(p->whole[1] - p->whole[0], p->channels, p->stride[2] * p->channels, s->count, s->at,
+                             s->number, (float *)j->y + out, j->index ? j->index + out : NULL);
+}
+
 static void forward_rows(void *arg, int64_t begin, int64_t end, int worker)
 {
     const job *j = arg;
@@ -246,8 +286,11 @@ static void forward_rows(void *arg, int64_t begin, int64_t end, int worker)
         int64_t o[3] = { i / p->out[1] % p->out[0], i % p->out[1], 0 };
         const span d = window_of(p, 0, o[0]), h = window_of(p, 1, o[1]);
 
+        if (p->whole[0] < p->whole[1])
+            forward_whole(j, &s, i / p->out[1] / p->out[0], o, d, h);
         for (; o[2] < p->out[2]; o[2]++)
-            forward_position(j, &s, i / p->out[1] / p->out[0], o, d, h, worker);
+            if (o[2] < p->whole[0] || o[2] >= p->whole[1])
+                forward_position(j, &s, i / p->out[1] / p->out[0], o, d, h, worker);
     }
 }
 
@@ -273,6 +316,45 @@ static void backward_rows(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
+static void zero(const job *j, int64_t n, int64_t a, int64_t b, int64_t from, int64_t to)
+{
+    const pool_op *p = j->p;
+
+    memset((float *)j->y + offset_of(p->in, n, a, b, from) * p->channels, 0,
+           (size_t)((to - from) * p->channels) * sizeof(float));
+}
+
+/* Items are rows of windows: all of their places, the last ones those behind them that no window reads, too. */
+static void backward_apart(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const job *j = arg;
+    const pool_op *p = j->p;
+    float *at[PLACES];
+    uint32_t number[PLACES];
+
+    (void)worker;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t n = i / p->out[1] / p->out[0], o[2] = { i / p->out[1] % p->out[0], i % p->out[1] };
+        const span d = { o[0] * p->kernel[0], o[0] + 1 < p->out[0] ? (o[0] + 1) * p->kernel[0] : p->in[0] };
+        const span h = { o[1] * p->kernel[1], o[1] + 1 < p->out[1] ? (o[1] + 1) * p->kernel[1] : p->in[1] };
+        const int64_t from = offset_of(p->out, n, o[0], o[1], 0) * p->channels;
+        int count = 0;
+
+        for (int64_t a = d.begin; a < d.end; a++)
+            for (int64_t b = h.begin; b < h.end; b++) {
+                const bool read = a - d.begin < p->kernel[0] && b - h.begin < p->kernel[1];
+
+                zero(j, n, a, b, read ? p->out[2] * p->kernel[2] : 0, p->in[2]);
+                for (int64_t c = 0; read && c < p->kernel[2]; c++) {
+                    at[count] = (float *)j->y + offset_of(p->in, n, a, b, c) * p->channels;
+                    number[count++] = number_of(p, a - d.begin, b - h.begin, c);
+                }
+            }
+        j->k->ops->pool->max_grad_row(p->out[2], p->channels, p->kernel[2] * p->channels, count, at, number,
+                                      (const float *)j->x + from, j->index + from);
+    }
+}
+
 static void run_forward(const job *j, const cpu_dev *dev)
 {
     const pool_op *p = j->p;
@@ -286,7 +368,12 @@ static void run_backward(const job *j, const cpu_dev *dev)
     const pool_op *p = j->p;
     const uint64_t position = CPU_PS_CALL + (uint64_t)p->channels * 10 * CPU_PS_BYTE;
 
-    cek__cpu_for(dev, p->batch * p->in[0] * p->in[1], 1, (uint64_t)p->in[2] * position, backward_rows, (void *)j);
+    if (p->apart)
+        cek__cpu_for(dev, p->batch * p->out[0] * p->out[1], 1,
+                     (uint64_t)p->out[2] * (uint64_t)p->volume * (uint64_t)p->channels * 5 * CPU_PS_BYTE,
+                     backward_apart, (void *)j);
+    else
+        cek__cpu_for(dev, p->batch * p->in[0] * p->in[1], 1, (uint64_t)p->in[2] * position, backward_rows, (void *)j);
 }
 
 static void pool_forward_run(const cek_op *op, cek_queue *queue, void *const *at, void *workspace)
