@@ -89,6 +89,7 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/conv/windows.c \
     %D%/cpu/conv/winograd.c \
     %D%/cpu/conv/winograd.h \
+    %D%/cpu/conv/winograd_filters.c \
     %D%/cpu/conv/winograd_images.c \
     %D%/cpu/conv/winograd_weights.c \
     %D%/cpu/device.c \

@@ -61,6 +61,8 @@ static const geometry geometries[] = {
     { 1, 33, 150, 1, { NONE, { 7, 3, 1, 1, 1, 1 }, { 12, 3, 1, 1, 3, 2 } } },
     { 1, 130, 20, 1, { { 3, 1, 1, 1, 0, 0 }, { 12, 3, 1, 1, 1, 1 }, { 11, 3, 1, 1, 0, 0 } } },
     { 20, 24, 18, 1, { NONE, { 12, 3, 1, 1, 1, 1 }, { 8, 3, 1, 1, 1, 1 } } },
+    /* few tiles, many weights */
+    { 2, 150, 70, 1, { NONE, { 15, 3, 1, 1, 1, 1 }, { 16, 3, 1, 1, 0, 2 } } },
     /* of 2 x 2 */
     { 9, 48, 50, 1, { NONE, { 4, 3, 1, 1, 0, 0 }, { 2, 3, 1, 1, 1, 1 } } },
 };
@@ -386,16 +388,20 @@ END_TEST
 START_TEST(transforms_are_chosen_where_they_pay)
 {
     static const struct {
-        int direction, transformed;
+        int direction, transformed, few; /* tiles, so that weights are transformed where they are used */
         geometry g;
     } cases[] = {
-        { CONV_FORWARD, 1, { 8, 256, 256, 1, { NONE, { 28, 3, 1, 1, 1, 1 }, { 28, 3, 1, 1, 1, 1 } } } },
-        { CONV_BACKWARD_DATA, 1, { 8, 256, 256, 1, { NONE, { 28, 3, 1, 1, 1, 1 }, { 28, 3, 1, 1, 1, 1 } } } },
-        { CONV_BACKWARD_WEIGHTS, 1, { 8, 256, 256, 1, { NONE, { 28, 3, 1, 1, 1, 1 }, { 28, 3, 1, 1, 1, 1 } } } },
+        { CONV_FORWARD, 1, 0, { 8, 256, 256, 1, { NONE, { 28, 3, 1, 1, 1, 1 }, { 28, 3, 1, 1, 1, 1 } } } },
+        { CONV_BACKWARD_DATA, 1, 0, { 8, 256, 256, 1, { NONE, { 28, 3, 1, 1, 1, 1 }, { 28, 3, 1, 1, 1, 1 } } } },
+        { CONV_BACKWARD_WEIGHTS, 1, 0, { 8, 256, 256, 1, { NONE, { 28, 3, 1, 1, 1, 1 }, { 28, 3, 1, 1, 1, 1 } } } },
+        { CONV_FORWARD, 1, 1, { 8, 512, 512, 1, { NONE, { 7, 3, 1, 1, 1, 1 }, { 7, 3, 1, 1, 1, 1 } } } },
+        { CONV_BACKWARD_DATA, 1, 1, { 8, 512, 512, 1, { NONE, { 7, 3, 1, 1, 1, 1 }, { 7, 3, 1, 1, 1, 1 } } } },
+        { CONV_FORWARD, 1, 1, { 2, 150, 70, 1, { NONE, { 15, 3, 1, 1, 1, 1 }, { 16, 3, 1, 1, 0, 2 } } } },
+        { CONV_BACKWARD_DATA, 1, 1, { 2, 150, 70, 1, { NONE, { 15, 3, 1, 1, 1, 1 }, { 16, 3, 1, 1, 0, 2 } } } },
         /* dx has four pixels, however many dy has */
-        { CONV_BACKWARD_DATA, 0, { 1, 64, 64, 1, { NONE, { 2, 3, 1, 1, 20, 20 }, { 2, 3, 1, 1, 20, 20 } } } },
+        { CONV_BACKWARD_DATA, 0, 0, { 1, 64, 64, 1, { NONE, { 2, 3, 1, 1, 20, 20 }, { 2, 3, 1, 1, 20, 20 } } } },
         /* 33 channels fill two tiles of 32, 9 times 33 fill ten */
-        { CONV_BACKWARD_WEIGHTS, 0, { 16, 33, 512, 1, { NONE, { 3, 3, 1, 1, 1, 1 }, { 3, 3, 1, 1, 1, 1 } } } },
+        { CONV_BACKWARD_WEIGHTS, 0, 0, { 16, 33, 512, 1, { NONE, { 3, 3, 1, 1, 1, 1 }, { 3, 3, 1, 1, 1, 1 } } } },
     };
     const cpu_config *config;
     for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
@@ -404,7 +410,8 @@ START_TEST(transforms_are_chosen_where_they_pay)
             conv_desc d;
             desc_make(&cases[c].g, &(kind){ 0 }, (conv_direction)cases[c].direction, &d);
             cek__conv_plan(&d, config, 1, &plan);
-            EXPECT(plan.inexact == cases[c].transformed, "%s, case %d: %s", config->isa, (int)c, plan.algorithm);
+            EXPECT(plan.inexact == cases[c].transformed && (plan.winograd.depth != 0) == cases[c].few,
+                   "%s, case %d: %s", config->isa, (int)c, plan.algorithm);
         }
         for (int64_t channels = 16; channels <= 1 << 20; channels *= 4)
             for (int c = 0; c < 18; c++) { /* one image, whose tiles are fewer than the workers, or eight */

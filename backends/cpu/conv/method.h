@@ -71,6 +71,11 @@ void cek__winograd_run(const conv_call *call, cpu_threads *threads, void *worksp
 /* Of forward and backward-data: the workspace, into plan->winograd, and the run; winograd_images.c. */
 void cek__winograd_images_place(conv_plan *plan);
 void cek__winograd_images_run(const conv_call *call, cpu_threads *threads, void *workspace);
+/* Rows [first, + rows) of a panel of transformed weights, [point][row][nr], points `plane` apart, with room for so many
+ * floats; of these two directions, winograd_filters.c. */
+int64_t cek__winograd_filters_room(const cpu_kernels *kernels);
+void cek__winograd_filters(const conv_call *call, int64_t panel, int64_t first, int64_t rows, float *room, float *to,
+                           int64_t plane);
 /* The same of backward-weights; winograd_weights.c. */
 void cek__winograd_weights_place(conv_plan *plan);
 void cek__winograd_weights_run(const conv_call *call, cpu_threads *threads, void *workspace);

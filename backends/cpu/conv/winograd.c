@@ -11,18 +11,23 @@
 #include "backends/cpu/conv/method.h"
 
 /* Costs in cycles, measured on a Zen 4 core; see product/plan.c. */
-static const double cost_transform = 220; /* a vector of channels of one square, in or out */
-static const double cost_weight = 8;      /* a vector of transformed weights, made, kept and fetched */
-static const double cost_weight_far = 60; /* the same where they are more than caches hold */
-static const double cost_product = 1.1;   /* a vector of sums, tiles with their edges */
-static const double gain_wanted = 0.85;   /* of the time of the direct way */
+static const double cost_transform = 220;  /* a vector of channels of one square, in or out */
+static const double cost_weight = 8;       /* a vector of transformed weights, made, kept and fetched */
+static const double cost_weight_far = 60;  /* the same where they are more than caches hold */
+static const double cost_weight_once = 12; /* the same where it is made for those who use it ... */
+static const double cost_taps_once = 270;  /* ... and of the nine taps that it is made of */
+static const double cost_product = 1.1;    /* a vector of sums, tiles with their edges */
+static const double gain_wanted = 0.85;    /* of the time of the direct way */
 
 enum {
     CHANNELS_LEAST = 16,      /* beneath, tiles of products are too thin */
     TILES = 28,               /* transformed at once, at most: their squares and sums stay in L2 */
+    TILES_FEW = 56,           /* so few that their squares stay near, and the sums of a panel in L2 ... */
+    WEIGHTS_BYTES = 1 << 20,  /* ... where transformed weights do not ... */
+    WEIGHTS_DEPTH = 128,      /* ... but so many rows of a panel do */
     NEAR_BYTES = 12 << 20,    /* of transformed weights that stay in L3 */
-    SHARED_BYTES = 256 << 20, /* at most, of transformed weights and their tables */
-    WORKER_BYTES = 16 << 20,  /* at most, of a worker's squares */
+    SHARED_BYTES = 256 << 20, /* at most, of what is transformed first, and tables */
+    WORKER_BYTES = 16 << 20,  /* at most, of a worker's operands and sums */
     TASKS = 16,               /* wanted of backward-weights, from blocks and splits */
     SUMS_ROWS = 64,           /* with WINOGRAD_PANELS, what a task of backward-weights sums stays in L2 */
 };
@@ -54,8 +59,11 @@ static void sizes_choose(const conv_desc *d, const cpu_kernels *kernels, winogra
 
     w->block = round_up(least(TILES, w->count), kernels->mr);
     w->columns = w->to;
-    if (d->direction != CONV_BACKWARD_WEIGHTS)
+    if (d->direction != CONV_BACKWARD_WEIGHTS) {
+        if (w->count <= TILES_FEW && w->planes * w->from * w->to * 4 > WEIGHTS_BYTES)
+            w->depth = ceil_div(w->from, ceil_div(w->from, WEIGHTS_DEPTH));
         return;
+    }
     w->columns = round_up(ceil_div(w->from, ceil_div(w->from, widest)), kernels->nr);
     w->rows = ceil_div(w->to, ceil_div(w->to, SUMS_ROWS));
     const int64_t blocks = ceil_div(w->from, w->columns) * ceil_div(w->to, w->rows);
@@ -74,6 +82,14 @@ static void tasks_choose(const cpu_kernels *kernels, int workers, winograd_plan 
     w->columns = round_up(ceil_div(w->to, ceil_div(4 * workers, ceil_div(w->count, w->block))), kernels->nr);
 }
 
+/* Cycles per transformed vector of weights. */
+static double weight_cost(const winograd_plan *w, double bytes)
+{
+    if (w->depth)
+        return cost_weight_once + cost_taps_once / (double)w->planes;
+    return bytes <= NEAR_BYTES ? cost_weight : cost_weight_far;
+}
+
 /* The estimated times in cycles of one core, where products fill up their last tile of `nr` columns: of the squares,
  * and of multiplying every pixel by all taps. */
 static double form_cost(const conv_desc *d, const winograd_plan *w, int64_t nr)
@@ -86,7 +102,7 @@ static double form_cost(const conv_desc *d, const winograd_plan *w, int64_t nr)
     const int64_t channels = weights ? w->from * ceil_div(w->to, w->rows) + w->to * ceil_div(w->from, w->columns)
                                      : w->from + w->to;
     return (double)w->count * (product * cost_product + size * cost_transform * (double)channels / vl) +
-           product * (product * vl * 4 <= NEAR_BYTES ? cost_weight : cost_weight_far);
+           product * weight_cost(w, product * vl * 4);
 }
 
 static double direct_cost(const conv_desc *d, const winograd_plan *w, int64_t nr)

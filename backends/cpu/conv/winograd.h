@@ -24,6 +24,7 @@ typedef struct winograd_plan {
     int64_t tiles[2], count; /* of an image along h and w; of all images */
     int64_t block;           /* tiles that are transformed at once */
     int64_t from, to;        /* channels */
+    int64_t depth;           /* not 0: few tiles are all transformed first, then of a panel of weights so many rows */
     int64_t columns;         /* whole panels of a task: of `to`, of backward-weights of `from` */
     int64_t rows;            /* backward-weights: of `to` in a task */
     int64_t splits;          /* backward-weights: parts of the tiles, summed apart */

@@ -1,44 +1,47 @@
 /* winograd_images.c - forward and backward-data by Winograd's squares: for each point a product of the transformed
  * images with the transformed weights, then the squares back into pixels.
  *
- * Owns: the transformed weights, blocks of tiles as tasks. Must not know: the transforms themselves, how a tile of a
- * product is computed.
+ * Owns: what is transformed by whom and when, blocks of tiles. Must not know: the transforms themselves, how a tile of
+ * a product is computed.
  *
- * backward-data is the same convolution of dy with the taps turned around and the channels exchanged. */
+ * backward-data is the same convolution of dy with the taps turned around and the channels exchanged.
+ *
+ * Of the two operands the smaller one is transformed as a whole, and what a task needs of the other one when it comes
+ * to it, in its core's caches: all weights first, then block by block of tiles; or, where tiles are few (`depth`),
+ * all tiles first, then panel by panel of weights. */
 #include "backends/cpu/conv/method.h"
-
-enum { WEIGHTS_DEPTH = 64 }; /* channels of transformed weights that are turned at once */
 
 /* Where things lie, in floats. */
 typedef struct layout {
     int64_t row, plane;         /* of transformed images: of a tile, of a point */
     int64_t sum_row, sum_plane; /* the same of their products with the weights */
-    int64_t panels, panel;      /* of a point's weights */
+    int64_t panel, panel_plane; /* of weights that are kept at once: a panel, a point's */
     int64_t offsets;            /* of tables */
 } layout;
 
 static layout layout_of(const winograd_plan *w, const cpu_kernels *kernels)
 {
-    layout l = { .row = walk_row_floats(w->from), .sum_row = WINOGRAD_PANELS * kernels->nr };
+    const int64_t nr = kernels->nr, tiles = w->depth ? w->count : w->block;
+    layout l = { .row = walk_row_floats(w->from), .offsets = round_up(w->from, 16) };
+
+    l.sum_row = (w->depth ? 1 : WINOGRAD_PANELS) * nr;
+    l.panel = (w->depth ? w->depth : w->from) * nr;
     /* the points of a square, too, fall into different sets */
-    l.plane = walk_row_floats(w->block * l.row);
-    l.sum_plane = walk_row_floats(w->block * l.sum_row);
-    l.panels = ceil_div(w->to, kernels->nr);
-    l.panel = w->from * kernels->nr;
-    l.offsets = round_up(w->from, 16);
+    l.plane = walk_row_floats(tiles * l.row);
+    l.sum_plane = walk_row_floats(tiles * l.sum_row);
+    l.panel_plane = walk_row_floats((w->depth ? 1 : ceil_div(w->to, nr)) * l.panel);
     return l;
 }
 
 typedef struct run {
-    const conv_plan *plan;
+    const conv_call *call;
     const winograd_plan *w;
     const cpu_kernels *kernels;
-    const void *weights;
     layout l;
     winograd_image image; /* x or dy */
     int64_t pad[2];       /* of the image, before it */
     int32_t *a_offset, *b_offset;
-    float *u;       /* [point][panel][from][nr] */
+    float *shared;  /* by blocks: weights [point][panel][from][nr]; by columns: squares [point][tile][from] */
     float *scratch; /* [worker] */
     epilogue e;
 } run;
@@ -48,83 +51,45 @@ void cek__winograd_images_place(conv_plan *plan)
     winograd_plan *w = &plan->winograd;
     const cpu_kernels *kernels = plan->config->kernels;
     const layout l = layout_of(w, kernels);
-    const int64_t widest = round_up(w->from > l.sum_row ? w->from : l.sum_row, 16);
-    const int64_t tiles = w->planes * (l.plane + l.sum_plane + widest) + 2 * l.sum_row;
-    const int64_t weights = 9 * round_up(w->from > w->to ? w->from : w->to, 16) +
-                            kernels->nr * w->planes * WEIGHTS_DEPTH;
+    /* a square of either kind, after which comes an epilogue's line, or what weights are turned in */
+    const int64_t square = w->planes * round_up(most(w->from, l.sum_row), 16) + 2 * l.sum_row;
+    const int64_t room = w->planes * l.sum_plane + most(square, cek__winograd_filters_room(kernels));
+    const int64_t squares = w->planes * l.plane, weights = w->planes * l.panel_plane;
 
-    w->shared_floats = (size_t)(2 * l.offsets + w->planes * l.panels * l.panel);
-    w->worker_floats = (size_t)(tiles > weights ? tiles : weights);
+    w->shared_floats = (size_t)(2 * l.offsets + (w->depth ? squares : weights));
+    w->worker_floats = (size_t)((w->depth ? weights : squares) + room);
 }
 
-/* The nine taps of one output channel as floats, from `line` if they are not. */
-static const float *taps_of(const run *r, int64_t out, float *line)
-{
-    const conv_desc *d = &r->plan->d;
-    const void *at = conv_at(r->weights, d->w, out * 9 * d->in_channels);
-
-    if (d->w == CPU_F32)
-        return at;
-    r->kernels->load(d->w, 9 * d->in_channels, at, line);
-    return line;
-}
-
-/* A panel of the weights, forward: rows are input channels, which lie side by side, so each square of points is
- * turned. */
-static void panel_forward(const run *r, int64_t panel, float *line)
+/* Tiles [first, first + tiles), transformed. */
+static void squares(const run *r, int64_t first, int64_t tiles, float *square, float *v)
 {
     const winograd_plan *w = r->w;
-    const int64_t nr = r->kernels->nr, columns = least(nr, w->to - panel * nr);
-    float *points = line + 9 * round_up(w->from, 16);
 
-    for (int64_t k = 0; k < w->from; k += WEIGHTS_DEPTH) {
-        const int64_t depth = least(w->from - k, WEIGHTS_DEPTH);
-        for (int64_t j = 0; j < columns; j++)
-            w->form->weights(depth, taps_of(r, panel * nr + j, line) + k, 3 * w->from, w->from,
-                             points + j * w->planes * WEIGHTS_DEPTH, w->points * WEIGHTS_DEPTH, WEIGHTS_DEPTH);
-        for (int64_t p = 0; p < w->planes; p++)
-            r->kernels->transpose(columns, depth, points + p * WEIGHTS_DEPTH, w->planes * WEIGHTS_DEPTH,
-                                  r->u + (p * r->l.panels + panel) * r->l.panel + k * nr, nr);
+    for (int64_t t = 0; t < tiles; t++) {
+        int64_t image, at[2];
+        cek__winograd_tile(w, first + t, &image, at);
+        cek__winograd_square(r->kernels, &r->image, w->form->input, w->points, image,
+                             (int64_t[2]){ at[0] - r->pad[0], at[1] - r->pad[1] }, 0, w->from, square, v + t * r->l.row,
+                             w->points * r->l.plane, r->l.plane);
     }
 }
 
-/* Backward-data: rows are output channels; the taps are turned around. */
-static void panel_data(const run *r, int64_t panel, float *line)
-{
-    const winograd_plan *w = r->w;
-    const int64_t nr = r->kernels->nr, columns = least(nr, w->to - panel * nr), plane = r->l.panels * r->l.panel;
-
-    for (int64_t k = 0; k < w->from; k++)
-        w->form->weights(columns, taps_of(r, k, line) + 8 * w->to + panel * nr, -3 * w->to, -w->to,
-                         r->u + panel * r->l.panel + k * nr, w->points * plane, plane);
-}
-
-static void panel_task(void *arg, int64_t panel, int worker)
-{
-    const run *r = arg;
-    float *scratch = r->scratch + (size_t)worker * r->w->worker_floats;
-
-    if (r->plan->d.direction == CONV_FORWARD)
-        panel_forward(r, panel, scratch);
-    else
-        panel_data(r, panel, scratch);
-}
-
-/* The products of a block: `panels` of columns from the first one. */
-static void products(const run *r, int64_t tiles, int64_t first, int64_t panels, const float *v, float *m)
+/* The products of tiles with `columns` of weights, `depth` channels from `v` and `u` on. */
+static void products(const run *r, int64_t tiles, int64_t columns, int64_t depth, const float *v, const float *u,
+                     float *m, cpu_store store)
 {
     const cpu_kernels *kernels = r->kernels;
     const layout *l = &r->l;
     const int64_t nr = kernels->nr, height = walk_panel_rows(tiles, kernels->mr);
 
-    for (int64_t p = 0; p < r->w->planes; p++, v += l->plane, m += l->sum_plane)
-        for (int64_t j = 0; j < panels; j++) {
-            const float *b = r->u + (p * l->panels + first + j) * l->panel;
+    for (int64_t p = 0; p < r->w->planes; p++, v += l->plane, u += l->panel_plane, m += l->sum_plane)
+        for (int64_t j = 0; j < columns; j += nr) {
+            const float *b = u + j / nr * l->panel, *next = j + nr < columns ? b + l->panel : u + l->panel_plane;
             for (int64_t i = 0, line = 0; i < tiles;
                  i += height, line++) /* each fetches a line of the next panel's rows */
-                kernels->gemm[least(height, tiles - i)](r->w->from, v + i * l->row, l->row, r->a_offset, b, r->b_offset,
-                                                        m + i * l->sum_row + j * nr, l->sum_row, CPU_STORE,
-                                                        b + l->panel + line * 16 % nr, nr);
+                kernels->gemm[least(height, tiles - i)](depth, v + i * l->row, l->row, r->a_offset, b, r->b_offset,
+                                                        m + i * l->sum_row + j, l->sum_row, store,
+                                                        next + line * 16 % nr, nr);
         }
 }
 
@@ -143,30 +108,67 @@ static void output_store(const run *r, int64_t tile, int64_t col, int64_t cols, 
                       least(outputs, size[1] - at[1]), col, cols, square + i * outputs * ld, ld, line);
 }
 
+/* Columns [col, col + cols) of tiles whose sums are complete, and behind them room for a line and a square. */
+static void columns_store(const run *r, int64_t first, int64_t tiles, int64_t col, int64_t cols, float *m)
+{
+    float *line = m + r->w->planes * r->l.sum_plane, *square = line + 2 * r->l.sum_row;
+
+    for (int64_t t = 0; t < tiles; t++)
+        output_store(r, first + t, col, cols, m + t * r->l.sum_row, square, line);
+}
+
+/* ---- by blocks ---- */
+
+static void filters_task(void *arg, int64_t panel, int worker)
+{
+    const run *r = arg;
+
+    cek__winograd_filters(r->call, panel, 0, r->w->from, r->scratch + (size_t)worker * r->w->worker_floats,
+                          r->shared + panel * r->l.panel, r->l.panel_plane);
+}
+
 static void block_task(void *arg, int64_t task, int worker)
 {
     const run *r = arg;
     const winograd_plan *w = r->w;
     const layout *l = &r->l;
-    const int64_t nr = r->kernels->nr, groups = ceil_div(w->to, w->columns);
+    const int64_t groups = ceil_div(w->to, w->columns);
     const int64_t first = task / groups * w->block, tiles = least(w->block, w->count - first);
     const int64_t begin = task % groups * w->columns, end = least(begin + w->columns, w->to);
     float *v = r->scratch + (size_t)worker * w->worker_floats, *m = v + w->planes * l->plane;
-    float *line = m + w->planes * l->sum_plane, *square = line + 2 * l->sum_row;
 
-    for (int64_t t = 0; t < tiles; t++) {
-        int64_t image, at[2];
-        cek__winograd_tile(w, first + t, &image, at);
-        cek__winograd_square(r->kernels, &r->image, w->form->input, w->points, image,
-                             (int64_t[2]){ at[0] - r->pad[0], at[1] - r->pad[1] }, 0, w->from, square, v + t * l->row,
-                             w->points * l->plane, l->plane);
-    }
+    squares(r, first, tiles, m, v);
     for (int64_t col = begin; col < end; col += l->sum_row) {
         const int64_t cols = least(l->sum_row, end - col);
-        products(r, tiles, col / nr, ceil_div(cols, nr), v, m);
-        for (int64_t t = 0; t < tiles; t++)
-            output_store(r, first + t, col, cols, m + t * l->sum_row, square, line);
+        products(r, tiles, cols, w->from, v, r->shared + col / r->kernels->nr * l->panel, m, CPU_STORE);
+        columns_store(r, first, tiles, col, cols, m);
     }
+}
+
+/* ---- by columns ---- */
+
+static void squares_task(void *arg, int64_t task, int worker)
+{
+    const run *r = arg;
+    const int64_t first = task * r->w->block;
+
+    squares(r, first, least(r->w->block, r->w->count - first), r->scratch + (size_t)worker * r->w->worker_floats,
+            r->shared + first * r->l.row);
+}
+
+static void panel_task(void *arg, int64_t panel, int worker)
+{
+    const run *r = arg;
+    const winograd_plan *w = r->w;
+    const int64_t nr = r->kernels->nr, col = panel * nr, cols = least(nr, w->to - col);
+    float *u = r->scratch + (size_t)worker * w->worker_floats, *m = u + w->planes * r->l.panel_plane;
+
+    for (int64_t k = 0; k < w->from; k += w->depth) {
+        const int64_t depth = least(w->depth, w->from - k);
+        cek__winograd_filters(r->call, panel, k, depth, m + w->planes * r->l.sum_plane, u, r->l.panel_plane);
+        products(r, w->count, cols, depth, r->shared + k, u, m, k == 0 ? CPU_STORE : CPU_ADD);
+    }
+    columns_store(r, 0, w->count, col, cols, m);
 }
 
 /* The operands of a direction. */
@@ -177,7 +179,6 @@ static void run_open(const conv_call *call, run *r)
     const int back = d->direction == CONV_BACKWARD_DATA;
     const int64_t *size = back ? d->out : d->in;
 
-    r->weights = args->w;
     r->image = (winograd_image){ back ? args->y : args->x, back ? d->y : d->x, { size[1], size[2] }, r->w->from };
     for (int i = 0; i < 2; i++)
         r->pad[i] = back ? 2 - d->pad[i + 1] : d->pad[i + 1];
@@ -195,15 +196,21 @@ void cek__winograd_images_run(const conv_call *call, cpu_threads *threads, void 
 {
     const winograd_plan *w = &call->plan->winograd;
     const cpu_kernels *kernels = call->plan->config->kernels;
-    run r = { .plan = call->plan, .w = w, .kernels = kernels, .l = layout_of(w, kernels) };
+    const int64_t blocks = ceil_div(w->count, w->block), panels = ceil_div(w->to, kernels->nr);
+    run r = { .call = call, .w = w, .kernels = kernels, .l = layout_of(w, kernels) };
 
     run_open(call, &r);
     r.a_offset = workspace;
     r.b_offset = r.a_offset + r.l.offsets;
-    r.u = (float *)workspace + 2 * r.l.offsets;
+    r.shared = (float *)workspace + 2 * r.l.offsets;
     r.scratch = (float *)workspace + w->shared_floats;
     cek__walk_offsets(r.a_offset, w->from, 1);
     cek__walk_offsets(r.b_offset, w->from, kernels->nr);
-    cek__threads_run(threads, r.l.panels, panel_task, &r);
-    cek__threads_run(threads, ceil_div(w->count, w->block) * ceil_div(w->to, w->columns), block_task, &r);
+    if (w->depth) {
+        cek__threads_run(threads, blocks, squares_task, &r);
+        cek__threads_run(threads, panels, panel_task, &r);
+    } else {
+        cek__threads_run(threads, panels, filters_task, &r);
+        cek__threads_run(threads, blocks * ceil_div(w->to, w->columns), block_task, &r);
+    }
 }
