@@ -35,6 +35,8 @@ lib_LTLIBRARIES += %D%/libcekernels.la
     %D%/base/trace.c \
     %D%/base/trace.h \
     %D%/base/trace_json.c \
+    %D%/base/views.c \
+    %D%/base/views.h \
     %D%/device/blocks.c \
     %D%/device/blocks.h \
     %D%/device/call.c \

@@ -286,6 +286,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/train/order_queue.h \
     %D%/train/order_spread.c \
     %D%/train/predictor.c \
+    %D%/train/processors.c \
+    %D%/train/processors.h \
     %D%/train/rates.c \
     %D%/train/rates.h \
     %D%/train/reducer.c \

@@ -11,6 +11,7 @@
 #include "core/base/alloc.h"
 #include "core/base/nearest.h"
 #include "core/base/options.h"
+#include "core/base/views.h"
 #include "core/device/engine.h"
 #include "core/device/search.h"
 #include "core/device/start.h"
@@ -119,17 +120,6 @@ static cek_status part_read(const cek_engine *engine, const char *what, const ch
 
 /* ---- who joins by itself ---- */
 
-/* How well a plugin fits the processors that it drives: OpenCL reaches nearly everything, but others were made for
- * it. */
-static int fitness(const cek_device *device)
-{
-    const char *plugin = device->plugin->name;
-
-    if (strcmp(plugin, "opencl") == 0)
-        return 0;
-    return strcmp(plugin, "cuda") == 0 || strcmp(plugin, "cpu") == 0 ? 2 : 1;
-}
-
 static bool is_open_to_all(const cek_device *device)
 {
     return (device->info.flags & CEK_DEVICE_ONLY_WHEN_NAMED) == 0;
@@ -140,20 +130,23 @@ static bool can(const selection *s, const cek_device *device)
     return device->plugin->profile >= s->profile;
 }
 
-/* The same silicon through another plugin that fits it better, or equally well and stands before. One plugin may
- * split a processor into several devices: those are different. */
+static cek__view view_of(const cek_device *device)
+{
+    return (cek__view){ device->name, device->info.processor };
+}
+
+/* The same silicon through another plugin that fits it better, or equally well and stands before. */
 static bool is_second_view(const selection *s, const cek_device *device)
 {
     cek_device *other;
+    const cek__view view = view_of(device);
     bool before = true;
 
-    if (device->info.processor[0] == '\0')
-        return false;
     for (cek__walk w = { 0 }; (other = cek__walk_next(s->engine, &w)) != NULL;) {
         before = before && other != device;
-        if (other->module != device->module && is_open_to_all(other) && can(s, other) &&
-            strcmp(other->info.processor, device->info.processor) == 0 &&
-            (fitness(other) > fitness(device) || (fitness(other) == fitness(device) && before)))
+        const int better = cek__view_fitness(view_of(other)) - cek__view_fitness(view);
+        if (cek__views_of_one(view_of(other), view) && is_open_to_all(other) && can(s, other) &&
+            (better > 0 || (better == 0 && before)))
             return true;
     }
     return false;

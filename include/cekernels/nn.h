@@ -481,11 +481,13 @@ CEK_API CEK_CHECKED cek_status cek_npz_save(const char *path, size_t count, cons
 typedef struct cek_trainer cek_trainer;
 
 /* How a batch is split over several devices. AUTO: by measurement. The first steps have equal and then deliberately
- * unequal shares, and where devices share a processor some have it for themselves; what they take, with links and
- * memory that were measured when the trainer was made, gives shares and the devices that take part. A device that does
- * not help is left out: it owns no parameters, gets none, and is asked now and then how fast it is, with samples of a
- * batch. Shares follow changes of speed. What is decided, and why, is logged (CEK_LOG_INFO), as a list that can be
- * given. Sums of gradients depend on the split, so two runs need not give equal bits; with EQUAL and GIVEN they do. */
+ * unequal shares, and where devices of one plugin share a processor some have it for themselves; what they take,
+ * with links and memory that were measured when the trainer was made, gives shares and the devices that take part.
+ * Of several plugins that drive one processor a step uses one: at first that which was made for it (CUDA before
+ * OpenCL for a GPU, the CPU plugin before OpenCL for a CPU), then the fastest. A device that does not help is left
+ * out: it owns no parameters, gets none, and is asked now and then how fast it is, with samples of a batch. Shares
+ * follow changes of speed. What is decided, and why, is logged (CEK_LOG_INFO), as a list that can be given. Sums of
+ * gradients depend on the split, so two runs need not give equal bits; with EQUAL and GIVEN they do. */
 enum { CEK_SHARES_AUTO = 0, CEK_SHARES_EQUAL = 1, CEK_SHARES_GIVEN = 2 };
 /* Parameters with a rate or a weight decay of their own, or that stay as they are: those whose names match and that no
  * group before has. Groups count from 1; group 0 is what is in none. */

@@ -10,6 +10,7 @@
 #include "core/base/log.h"
 #include "core/base/status.h"
 #include "nn/train/links.h"
+#include "nn/train/processors.h"
 
 /* Room for shares to grow into before the rings of samples are made anew. */
 enum { ROOM = 2 };
@@ -48,6 +49,27 @@ static cek_status devices_measure(const cek__team *team, cek__costs_device *out)
     }
 out:
     free(bytes);
+    return st;
+}
+
+static cek_status views_look(const cek__team *team, cek__costs_device *devices)
+{
+    cek_status st;
+    cek_device_info *info = NULL;
+    cek__view *views = NULL;
+
+    CEK_TRY(cek__calloc(team->count, sizeof *info, &info));
+    CEK_TRY(cek__calloc(team->count, sizeof *views, &views));
+    for (size_t i = 0; i < team->count; i++) {
+        cek_device *device = cek__replica_device(team->replicas[i]);
+        info[i].size = sizeof *info;
+        CEK_TRY(cek_device_describe(device, &info[i]));
+        views[i] = (cek__view){ cek_device_name(device), info[i].processor };
+    }
+    cek__processors_number(views, team->count, devices);
+out:
+    free(views);
+    free(info);
     return st;
 }
 
@@ -98,14 +120,27 @@ out:
     return st;
 }
 
-cek_status cek__balance_create(cek__team *team, int64_t batch, const cek__rules *rules, size_t transfers,
-                               cek__balance *out)
+/* In how many pieces parameters travel while all take part. */
+static cek_status transfers_of(const cek__team *team, size_t *out)
+{
+    cek_status st;
+    cek__shards shards;
+
+    CEK_TRY(cek__shards_create(team->layout->bucket_count, team->layout->bucket_elements, team->count, &shards));
+    *out = shards.count;
+    cek__shards_close(&shards);
+out:
+    return st;
+}
+
+cek_status cek__balance_create(cek__team *team, int64_t batch, const cek__rules *rules, cek__balance *out)
 {
     cek_status st;
     cek__costs_device *devices = NULL;
-    cek__costs_options o = { .count = team->count, .batch = batch, .transfers = transfers };
+    cek__costs_options o = { .count = team->count, .batch = batch };
 
     *out = (cek__balance){ .team = team, .batch = batch };
+    CEK_TRY(transfers_of(team, &o.transfers));
     o.parameter_bytes = travelling_bytes(team->layout);
     /* parameters and moments are read and written, gradients read */
     o.update_bytes = parameter_bytes(team->layout) * (3 + 2 * cek__rules_moments(rules));
@@ -115,6 +150,7 @@ cek_status cek__balance_create(cek__team *team, int64_t batch, const cek__rules 
     CEK_TRY(cek__calloc(team->count, sizeof *out->most, &out->most));
     CEK_TRY(cek__calloc(team->count, sizeof *team->weights, &team->weights));
     CEK_TRY(devices_measure(team, devices));
+    CEK_TRY(views_look(team, devices));
     o.devices = devices;
     CEK_TRY(cek__schedule_create(&o, &out->schedule));
     CEK_TRY(shares_set(out));
@@ -207,6 +243,11 @@ static void busy_note(cek__balance *b, double period)
     b->span += period;
     for (size_t i = 0; i < b->team->count; i++)
         b->busy[i] += b->seconds[i] > 0 ? b->seconds[i] : 0;
+}
+
+const bool *cek__balance_members(const cek__balance *b)
+{
+    return cek__schedule_members(b->schedule);
 }
 
 double cek__balance_idle(const cek__balance *b, size_t index)
@@ -328,17 +369,19 @@ out:
     return st;
 }
 
-cek_status cek__balance_probe(cek__balance *b, const cek__share *batch, const cek_step_block *block)
+bool cek__balance_asks(cek__balance *b, size_t *index, int64_t *rows)
+{
+    return !b->stopped && !b->due && cek__schedule_probe(b->schedule, index, rows);
+}
+
+cek_status cek__balance_ask(cek__balance *b, size_t index, int64_t rows, const cek__share *batch,
+                            const cek_step_block *block)
 {
     cek_status st;
     cek__share share = *batch;
-    question q = { .share = &share, .block = block };
-    size_t index;
+    question q = { .replica = b->team->replicas[index], .share = &share, .block = block };
 
-    if (b->stopped || b->due || !cek__schedule_probe(b->schedule, &index, &share.rows))
-        return CEK_OK;
-    q.replica = b->team->replicas[index];
-    share.rows = share.rows < batch->rows ? share.rows : batch->rows;
+    share.rows = rows < batch->rows ? rows : batch->rows;
     CEK_TRY(cek__crew_call(b->team->crew, cek__replica_device(q.replica), ask, &q));
     cek__schedule_probed(b->schedule, index, share.rows, q.busy, REHEARSALS * q.period);
 out:

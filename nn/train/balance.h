@@ -24,9 +24,8 @@ typedef struct cek__balance {
     int64_t *most;   /* [count] */
 } cek__balance;
 
-/* `transfers`: shards of the parameters. Looks at every device, one after the other. */
-CEK__CHECKED cek_status cek__balance_create(cek__team *team, int64_t batch, const cek__rules *rules, size_t transfers,
-                                            cek__balance *out);
+/* Looks at every device, one after the other. */
+CEK__CHECKED cek_status cek__balance_create(cek__team *team, int64_t batch, const cek__rules *rules, cek__balance *out);
 /* For a balance that was zeroed, however far creation got. */
 void cek__balance_close(cek__balance *balance);
 
@@ -34,9 +33,14 @@ void cek__balance_close(cek__balance *balance);
 void cek__balance_note(cek__balance *balance, cek__lineup *lineup, const int64_t *rows);
 /* Shares changed: the team's weights and, where they must, the lineup's members. When all is settled and collected. */
 CEK__CHECKED cek_status cek__balance_apply(cek__balance *balance, cek__lineup *lineup);
+/* [count]: who is to take part. */
+const bool *cek__balance_members(const cek__balance *balance);
 /* The share of the steps' time in which a device computed nothing; NAN before there is any. */
 double cek__balance_idle(const cek__balance *balance, size_t index);
-/* Asks a device outside how fast it is, if that is due, with samples of a batch. */
-CEK__CHECKED cek_status cek__balance_probe(cek__balance *balance, const cek__share *batch, const cek_step_block *block);
+/* A device outside is to be asked how fast it is: which, and with how many samples. */
+bool cek__balance_asks(cek__balance *balance, size_t *index, int64_t *rows);
+/* Asks it, with samples of a batch; when all is settled: others on its processor would make it look slow. */
+CEK__CHECKED cek_status cek__balance_ask(cek__balance *balance, size_t index, int64_t rows, const cek__share *batch,
+                                         const cek_step_block *block);
 
 #endif

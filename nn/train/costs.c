@@ -37,7 +37,7 @@ cek_status cek__costs_create(const cek__costs_options *options, cek__costs *out)
     *out = (cek__costs){ .of = *options };
     CEK_TRY(cek__alloc_array(count, sizeof *out->devices, &out->devices));
     CEK_TRY(cek__alloc_array(count, sizeof *out->speeds, &out->speeds));
-    CEK_TRY(cek__calloc(2 * count, sizeof *out->scratch, &out->scratch));
+    CEK_TRY(cek__calloc(3 * count, sizeof *out->scratch, &out->scratch));
     memcpy(out->devices, options->devices, count * sizeof *out->devices);
     out->of.devices = out->devices;
     for (size_t i = 0; i < count; i++)
@@ -66,6 +66,13 @@ int64_t cek__costs_quantum(const cek__costs *c)
 static double equal_share(const cek__costs *c)
 {
     return (double)c->of.batch / (double)c->of.count;
+}
+
+bool cek__costs_exclude(const cek__costs *c, size_t a, size_t b)
+{
+    const cek__costs_device *x = &c->devices[a], *y = &c->devices[b];
+
+    return x->processor != 0 && x->processor == y->processor && x->view != y->view;
 }
 
 bool cek__costs_crowded(const cek__costs *c, const bool *members, size_t index)
@@ -292,17 +299,21 @@ size_t cek__costs_best(const cek__costs *c, double *seconds)
 
 bool cek__costs_helps(const cek__costs *c, bool *members, size_t index)
 {
-    bool was = members[index];
+    bool was = members[index], *joined = c->scratch + 2 * c->of.count;
     double with, without;
-    size_t n;
 
     members[index] = false;
     without = cek__costs_share(c, members, NULL);
-    members[index] = true;
-    with = cek__costs_share(c, members, NULL);
-    n = count_of(c, members);
+    for (size_t i = 0; i < c->of.count; i++)
+        joined[i] = i == index || (members[i] && !cek__costs_exclude(c, i, index));
+    with = cek__costs_share(c, joined, NULL);
     members[index] = was;
-    return with < without * (1 - KEEP / (double)n);
+    return with < without * (1 - KEEP / (double)count_of(c, joined));
+}
+
+static bool is_usable(const cek__costs *c, size_t index)
+{
+    return !c->speeds[index].excluded && c->speeds[index].row < INFINITY;
 }
 
 /* The known device that is fastest (slowest) by itself among those that were not looked at. */
@@ -311,7 +322,7 @@ static size_t next(const cek__costs *c, bool *seen, bool slowest)
     size_t best = c->of.count;
 
     for (size_t i = 0; i < c->of.count; i++) {
-        if (seen[i] || c->speeds[i].excluded || !(c->speeds[i].row < INFINITY))
+        if (seen[i] || !is_usable(c, i))
             continue;
         if (best == c->of.count ||
             (slowest ? c->speeds[i].row >= c->speeds[best].row : c->speeds[i].row < c->speeds[best].row))
@@ -320,6 +331,37 @@ static size_t next(const cek__costs *c, bool *seen, bool slowest)
     if (best < c->of.count)
         seen[best] = true;
     return best;
+}
+
+/* Samples a second of all devices of a view. */
+static double view_speed(const cek__costs *c, size_t index)
+{
+    double speed = 0;
+
+    for (size_t i = 0; i < c->of.count; i++)
+        if (is_usable(c, i) && c->devices[i].processor == c->devices[index].processor &&
+            c->devices[i].view == c->devices[index].view)
+            speed += 1 / c->speeds[i].row;
+    return speed;
+}
+
+/* No other view of its processor is faster, nor as fast and of a smaller number. */
+static bool is_best_view(const cek__costs *c, size_t index)
+{
+    for (size_t i = 0; i < c->of.count; i++) {
+        double more = cek__costs_exclude(c, i, index) ? view_speed(c, i) - view_speed(c, index) : -1;
+        if (more > 0 || (more >= 0 && c->devices[i].view < c->devices[index].view))
+            return false;
+    }
+    return true;
+}
+
+static bool excludes_any(const cek__costs *c, const bool *members, size_t index)
+{
+    for (size_t i = 0; i < c->of.count; i++)
+        if (members[i] && cek__costs_exclude(c, i, index))
+            return true;
+    return false;
 }
 
 /* From the best alone upwards. */
@@ -334,7 +376,7 @@ static double join(const cek__costs *c, bool *members, bool *seen)
         return INFINITY;
     members[i] = seen[i] = true;
     while ((i = next(c, seen, false)) < c->of.count)
-        members[i] = cek__costs_helps(c, members, i);
+        members[i] = !excludes_any(c, members, i) && cek__costs_helps(c, members, i);
     return cek__costs_share(c, members, NULL);
 }
 
@@ -343,9 +385,10 @@ static double leave(const cek__costs *c, bool *members, bool *seen)
 {
     size_t i;
 
-    memset(seen, 0, c->of.count * sizeof *seen);
-    for (i = 0; i < c->of.count; i++)
-        members[i] = !c->speeds[i].excluded && c->speeds[i].row < INFINITY;
+    for (i = 0; i < c->of.count; i++) {
+        members[i] = is_usable(c, i) && is_best_view(c, i);
+        seen[i] = !members[i];
+    }
     while ((i = next(c, seen, true)) < c->of.count)
         members[i] = count_of(c, members) == 1 || cek__costs_helps(c, members, i);
     return cek__costs_share(c, members, NULL);

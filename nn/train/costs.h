@@ -6,7 +6,7 @@
  *   a step takes as long as the slowest member, and what steps of several devices were seen to take beyond that
  *
  * Members are chosen greedily, best first: a device that makes a step faster by less than a twentieth of an equal share
- * is left out.
+ * is left out. Plugins that drive the same processor are views of it, of which a step uses one: each reaches all of it.
  *
  * Pure arithmetic. Must not know: how its numbers were measured, or when shares may change. */
 #ifndef CEK_NN_TRAIN_COSTS_H
@@ -22,6 +22,7 @@ typedef struct cek__costs_device {
     double own_bytes;  /* a second, of its own memory */
     bool in_turn;      /* it moves bytes or computes, but not both at once */
     size_t processor;  /* devices of one number compute on the same processor; 0: on its own */
+    size_t view;       /* devices of one processor and one number are parts of it; 0: the view that fits it best */
 } cek__costs_device;
 
 typedef struct cek__costs_options {
@@ -55,6 +56,8 @@ void cek__costs_close(cek__costs *costs);
 /* Samples of the size that shares are made of: fine enough to lose 1.6% at most, coarse enough for plans
  * to stay few. */
 int64_t cek__costs_quantum(const cek__costs *costs);
+/* Two views of one processor, which are never members together. */
+bool cek__costs_exclude(const cek__costs *costs, size_t a, size_t b);
 /* Another member computes on the processor of `index`. */
 bool cek__costs_crowded(const cek__costs *costs, const bool *members, size_t index);
 /* Seconds that a device computes. */
@@ -78,7 +81,8 @@ bool cek__costs_hopeless(const cek__costs *costs, const int64_t *rows, const dou
 double cek__costs_choose(cek__costs *costs, bool *members);
 /* The best single device; count where none is known. */
 size_t cek__costs_best(const cek__costs *costs, double *seconds);
-/* A step becomes shorter by enough when `index` joins `members`, which are put back as they were. */
+/* A step becomes shorter by enough when `index` joins `members`, or takes the place of other views of its processor;
+ * they are put back as they were. */
 bool cek__costs_helps(const cek__costs *costs, bool *members, size_t index);
 /* How many times faster than it is `index` would have to be to help; INFINITY: its links are too slow, or
  * nothing is known. */

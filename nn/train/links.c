@@ -2,7 +2,6 @@
 #include "nn/train/links.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "core/base/status.h"
 
@@ -95,7 +94,6 @@ cek_status cek__links_measure(cek__replica *replica, size_t buckets, const uint6
 {
     cek_status st;
     cek_device *device = cek__replica_device(replica);
-    cek_device_info info = { .size = sizeof info };
     look l = { .stream = cek__replica_stream(replica) };
     size_t largest = 0;
     uint64_t most;
@@ -107,8 +105,6 @@ cek_status cek__links_measure(cek__replica *replica, size_t buckets, const uint6
     most = bucket_bytes[largest] < MUCH ? bucket_bytes[largest] : MUCH;
     l.parameters = cek__replica_parameters(replica, largest);
     l.gradients = cek__replica_gradients(replica, largest);
-    CEK_TRY(cek_device_describe(device, &info));
-    out->processor = strcmp(info.processor, "cpu") == 0; /* the host's own: there is one */
     CEK_TRY(cek_marker_create(device, true, &l.start));
     CEK_TRY(cek_marker_create(device, true, &l.end));
     CEK_TRY(cek_pinned_alloc(device, most, (void **)&l.host));

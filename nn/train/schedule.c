@@ -47,19 +47,23 @@ cek_status cek__schedule_create(const cek__costs_options *options, cek__schedule
 {
     cek_status st;
     cek__schedule *s = NULL;
+    double *weights = NULL;
 
     *out = NULL;
     CEK_TRY(cek__calloc(1, sizeof *s, &s));
     s->count = options->count;
     CEK_TRY(cek__costs_create(options, &s->costs));
     CEK_TRY(fields_make(s));
+    CEK_TRY(cek__alloc_array(s->count, sizeof *weights, &weights));
     for (size_t i = 0; i < s->count; i++) {
-        s->members[i] = true;
+        s->members[i] = options->devices[i].view == 0;
+        weights[i] = s->members[i];
         s->outside[i].patience = PROBE_STEPS;
     }
-    cek__shares_split(options->batch, s->count, NULL, s->rows);
+    cek__shares_split(options->batch, s->count, weights, s->rows);
     s->forget = FORGET_STEPS;
     cek__schedule_look_begin(s, EQUAL);
+    free(weights);
     *out = s;
     return CEK_OK;
 out:
@@ -275,6 +279,8 @@ static int64_t due(const cek__schedule *s, size_t index)
 
 bool cek__schedule_probe(cek__schedule *s, size_t *index, int64_t *rows)
 {
+    if (s->look == ASKED)
+        return cek__schedule_look_asks(s, index, rows);
     if (s->look != SETTLED || s->frozen)
         return false;
     for (size_t k = 0; k < s->count; k++) {

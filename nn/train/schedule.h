@@ -2,10 +2,11 @@
  *
  * Pure arithmetic: knows no device, no clock, no memory. What steps cost is costs.h.
  *
- * It begins by looking: EQUAL shares; then devices that share a processor without the others there (SOLO), the fastest
- * first, which may be all that it takes; then TILTED shares, which tell f, what a step costs whatever the samples. From
- * then on (SETTLED) it follows `row`, smoothed, and changes shares when a step would become faster by more than what
- * measurements waver by. A device of which the first step tells that nobody should wait for it is out with that step.
+ * It begins by looking: EQUAL shares, without second views of a processor; then devices that share a processor without
+ * the others there (SOLO), the fastest first, which may be all that it takes; then TILTED shares, which tell f, what a
+ * step costs whatever the samples; then second views are asked (ASKED). From then on (SETTLED) it follows `row`,
+ * smoothed, and changes shares when a step would become faster by more than what measurements waver by. A device of
+ * which the first step tells that nobody should wait for it is out with that step.
  *
  * Devices that are no members are asked now and then how fast they are (probes), which takes a hundredth of the time at
  * most, shared equally among them, and each the seldomer the longer it answers what was known. */

@@ -64,18 +64,18 @@ static cek_status team_make(cek_trainer *t, cek_device *const *devices, size_t c
     return cek__team_create(t->model, devices, count, &team, &t->team);
 }
 
-/* Everybody takes part at first. */
+/* Everybody takes part at first, but where shares are measured second views of a processor. */
 static cek_status lineup_make(cek_trainer *t)
 {
     cek_status st;
     cek__lineup_options o = lineup_options(t);
     bool *members = NULL;
     CEK_TRY(cek__calloc(t->team.count, sizeof *members, &members));
-    for (size_t i = 0; i < t->team.count; i++)
-        members[i] = true;
-    CEK_TRY(cek__lineup_create(&o, members, &t->lineup));
     if (t->balanced)
-        CEK_TRY(cek__balance_create(&t->team, t->batch, &t->rules, t->lineup.shards->count, &t->balance));
+        CEK_TRY(cek__balance_create(&t->team, t->batch, &t->rules, &t->balance));
+    for (size_t i = 0; i < t->team.count; i++)
+        members[i] = !t->balanced || cek__balance_members(&t->balance)[i];
+    CEK_TRY(cek__lineup_create(&o, members, &t->lineup));
 out:
     free(members);
     return st;
@@ -283,9 +283,14 @@ out:
 static cek_status balance(cek_trainer *t, const cek__share *whole, const cek_step_block *block)
 {
     cek_status st;
+    size_t index;
+    int64_t rows;
     if (t->balance.due)
         CEK_TRY(rebalance(t));
-    CEK_TRY(cek__balance_probe(&t->balance, whole, block));
+    if (!cek__balance_asks(&t->balance, &index, &rows))
+        return CEK_OK;
+    CEK_TRY(cek__conductor_settle(t->lineup.conductor));
+    CEK_TRY(cek__balance_ask(&t->balance, index, rows, whole, block));
 out:
     return st;
 }

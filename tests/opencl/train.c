@@ -37,9 +37,10 @@ static void data_make(void)
     }
 }
 
-static void run_open(run *r, const char *list, const char *split, const double *shares)
+/* `shares` NULL: `how`. */
+static void run_open_shared(run *r, const char *list, const char *split, const double *shares, int how)
 {
-    cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .seed = 5, .shares = CEK_SHARES_EQUAL };
+    cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .seed = 5, .shares = how };
     memset(r, 0, sizeof *r);
     setenv("CEKERNELS_PLUGINS", "=cpu,opencl", 1);
     setenv("CEKERNELS_OPENCL_SPLIT", split, 1);
@@ -54,6 +55,11 @@ static void run_open(run *r, const char *list, const char *split, const double *
         o.share_weights = shares;
     }
     ok(cek_trainer_create(r->model, r->devices, r->count, &o, &r->trainer));
+}
+
+static void run_open(run *r, const char *list, const char *split, const double *shares)
+{
+    run_open_shared(r, list, split, shares, CEK_SHARES_EQUAL);
 }
 
 static void run_close(run *r)
@@ -132,11 +138,32 @@ START_TEST(ten_losses_are_those_of_one_device)
 }
 END_TEST
 
+/* Two plugins drive the processor: the one that was made for it begins, wherever it stands, and bits are its own. */
+START_TEST(of_two_views_of_the_processor_the_cpu_plugin_begins_alone)
+{
+    static const char *const lists[] = { "cpu", "cpu,opencl:0", "opencl:0,cpu" };
+    double alone[3];
+    for (size_t l = 0; l < 3; l++) {
+        run r;
+        run_open_shared(&r, lists[l], "1", NULL, CEK_SHARES_AUTO);
+        const size_t cpu = l == 2 ? 1 : 0;
+        for (int i = 0; i < 3; i++) { /* before the other has been asked */
+            double loss = step(&r, 0, SAMPLES);
+            alone[i] = l == 0 ? loss : alone[i];
+            ck_assert_msg(loss == alone[i], "%s, step %d: %.9g, alone %.9g", lists[l], i + 1, loss, alone[i]);
+            ck_assert_int_eq(cek_trainer_share(r.trainer, cpu), SAMPLES);
+        }
+        run_close(&r);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("opencl train");
     TCase *c = tcase_create("cpu and opencl");
     tcase_set_timeout(c, 300);
+    tcase_add_test(c, of_two_views_of_the_processor_the_cpu_plugin_begins_alone);
     tcase_add_test(c, replicas_on_cpu_and_opencl_are_bit_identical_when_shares_are_unequal);
     tcase_add_test(c, ten_losses_are_those_of_one_device);
     suite_add_tcase(s, c);

@@ -1,6 +1,7 @@
 /* schedule.c - shares by measurement, over a world of devices that takes the times that a formula says: what is found
  * is nearly as fast as can be, never slower than the best device alone, follows changes of speed and stays where it is
  * when nothing changes. */
+#include "nn/train/processors.h"
 #include "schedule_world.h"
 
 START_TEST(devices_of_unequal_speed_give_the_sum_of_their_speeds)
@@ -178,6 +179,109 @@ START_TEST(two_devices_on_one_processor_are_both_taken_where_they_do_not_disturb
 }
 END_TEST
 
+/* Devices of one plugin are on one processor where that is the host's; of several, wherever they say the same. */
+START_TEST(devices_of_one_processor_are_found_by_their_names)
+{
+    static const struct {
+        cek__view view;
+        size_t processor, number;
+    } cases[] = {
+        { { "opencl:0", "cpu" }, 1, 2 },
+        { { "cuda:0", "pci:0000:01:00.0" }, 2, 0 },
+        { { "cpu:0", "cpu" }, 1, 0 },
+        { { "cpu:1", "cpu" }, 1, 0 },
+        { { "sim:0", "sim" }, 0, 0 },
+        { { "sim:1", "sim" }, 0, 0 },
+        { { "opencl:1", "cpu" }, 1, 2 },
+        { { "opencl:2", "pci:0000:01:00.0" }, 2, 1 },
+        { { "cuda:1", "pci:0000:02:00.0" }, 0, 0 },
+        { { "quiet:0", "" }, 0, 0 },
+        { { "silent:0", "" }, 0, 0 },
+        { { "reference:0", "cpu" }, 1, 1 },
+    };
+    enum { COUNT = sizeof cases / sizeof *cases };
+    cek__view views[COUNT];
+    cek__costs_device devices[COUNT];
+
+    memset(devices, 0, sizeof devices);
+    for (size_t i = 0; i < COUNT; i++)
+        views[i] = cases[i].view;
+    cek__processors_number(views, COUNT, devices);
+    for (size_t i = 0; i < COUNT; i++)
+        ck_assert_msg(devices[i].processor == cases[i].processor && devices[i].view == cases[i].number,
+                      "%s: processor %zu, view %zu", views[i].device, devices[i].processor, devices[i].view);
+}
+END_TEST
+
+static machine view_of(double speed, size_t view)
+{
+    machine m = fast(speed);
+
+    m.facts.processor = 1;
+    m.facts.view = view;
+    return m;
+}
+
+/* A second view of a processor has no sample of any step, and is asked after the first ones: with a fourth of a batch,
+ * which takes no longer than a step that is not worth waiting for. */
+START_TEST(a_second_view_of_a_processor_is_asked_and_no_step_waits_for_it)
+{
+    world w = mnist_cnn(64);
+    add(&w, view_of(_i ? 220 : 611, _i ? 1 : 0));
+    add(&w, view_of(_i ? 611 : 220, _i ? 0 : 1));
+    w.crowding = 2;
+    w.noise = 0.03;
+    start(&w);
+    ck_assert(cek__schedule_members(w.schedule)[_i] && !cek__schedule_members(w.schedule)[1 - _i]);
+    at_least(run(&w, 100), 0.97 * alone(&w, (size_t)_i));
+    is_settled(&w);
+    ck_assert_int_le(w.changes, 2);
+    ck_assert_int_ge(w.questions[1 - _i], 1);
+    at_least(cek__schedule_break_even(w.schedule, (size_t)(1 - _i)), 2);
+    ck_assert(cek__schedule_break_even(w.schedule, (size_t)(1 - _i)) < 4);
+    stop(&w);
+}
+END_TEST
+
+/* Of two parts and a whole, whichever is faster: at once, and later where that changes. */
+START_TEST(a_second_view_that_is_faster_takes_the_place_of_all_parts_of_the_first)
+{
+    world w = mnist_cnn(256);
+    add(&w, view_of(500, 0));
+    add(&w, view_of(600, 1));
+    add(&w, view_of(500, 0));
+    w.crowding = 1;
+    w.machines[1].speed = _i ? 600 : 2000;
+    start(&w);
+    run(&w, WARM);
+    is_settled(&w);
+    ck_assert(cek__schedule_members(w.schedule)[1] == !_i);
+    at_least(run(&w, 100), 0.95 * (_i ? 1000 : 2000));
+    w.machines[1].speed = _i ? 2000 : 600;
+    run(&w, 800);
+    ck_assert(cek__schedule_members(w.schedule)[1] == _i);
+    at_least(run(&w, 100), 0.95 * (_i ? 2000 : 1000));
+    stop(&w);
+}
+END_TEST
+
+/* Beside a device on its own, too. */
+START_TEST(a_second_view_leaves_devices_of_other_processors_alone)
+{
+    world w = mnist_cnn(256);
+    add(&w, fast(2000));
+    add(&w, view_of(1000, 0));
+    add(&w, view_of(400, 1));
+    w.crowding = 2;
+    start(&w);
+    run(&w, WARM);
+    is_settled(&w);
+    ck_assert(!cek__schedule_members(w.schedule)[2]);
+    at_least(run(&w, 100), 0.95 * 3000);
+    stop(&w);
+}
+END_TEST
+
 START_TEST(a_speed_that_halves_is_followed_within_20_steps)
 {
     world w = mnist_cnn(256);
@@ -279,6 +383,10 @@ int main(void)
     tcase_add_test(tc, of_two_devices_on_one_processor_the_faster_is_taken);
     tcase_add_loop_test(tc, the_slower_of_two_on_one_processor_is_out_when_the_other_was_seen_alone, 0, 2);
     tcase_add_test(tc, two_devices_on_one_processor_are_both_taken_where_they_do_not_disturb_each_other);
+    tcase_add_test(tc, devices_of_one_processor_are_found_by_their_names);
+    tcase_add_loop_test(tc, a_second_view_of_a_processor_is_asked_and_no_step_waits_for_it, 0, 2);
+    tcase_add_loop_test(tc, a_second_view_that_is_faster_takes_the_place_of_all_parts_of_the_first, 0, 2);
+    tcase_add_test(tc, a_second_view_leaves_devices_of_other_processors_alone);
     tcase_add_loop_test(tc, a_speed_that_halves_is_followed_within_20_steps, 0, 3);
     tcase_add_loop_test(tc, sixty_four_equal_devices_are_nearly_as_fast_as_all_their_speeds, 0, 2);
     tcase_add_loop_test(tc, measurements_that_waver_change_nothing, 0, 3);

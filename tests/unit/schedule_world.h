@@ -110,6 +110,13 @@ static inline double step_seconds(const world *w, const bool *members, const int
     return longest + (n > 1 ? w->tail : 0);
 }
 
+static inline bool are_two_views(const world *w, size_t a, size_t b)
+{
+    const cek__costs_device *x = &w->facts[a], *y = &w->facts[b];
+
+    return x->processor != 0 && x->processor == y->processor && x->view != y->view;
+}
+
 static inline double noisy(world *w, double value)
 {
     float u = cek__random_uniform(11, cek__stream(CEK__STREAM_USER, 1), w->drawn++);
@@ -140,6 +147,9 @@ static inline void one_step(world *w)
         seconds[i] = rows[i] > 0 ? noisy(w, compute(w, rows, i)) : 0;
     }
     ck_assert_int_eq(all, w->options.batch);
+    for (size_t i = 0; i < w->count * w->count; i++)
+        ck_assert(!w->lineups[0][i / w->count] || !w->lineups[0][i % w->count] ||
+                  !are_two_views(w, i / w->count, i % w->count));
     memmove(w->queued, w->queued + 1, sizeof w->queued - sizeof *w->queued);
     memmove(w->lineups, w->lineups + 1, sizeof w->lineups - sizeof *w->lineups);
     w->queue--;
