@@ -23,6 +23,7 @@ static inline vf add_pairs(vf a, vf b, vf sum)
 }
 
 #define TILE_NAME gemm_bf16_tiles
+#define TILE_EDGE gemm_bf16_edges
 #define TILE_ALL all
 #define TILE_ADD add_pairs
 #include "kernels/cpu/tile.h"
@@ -55,5 +56,5 @@ static void add(int64_t n, const float *words, float *sum)
     }
 }
 
-const cpu_words ISA_NAME(bf16_words) = { 2, ISA_NAME(gemm_bf16_tiles), panels, add };
+const cpu_words ISA_NAME(bf16_words) = { 2, ISA_NAME(gemm_bf16_tiles), ISA_NAME(gemm_bf16_edges), panels, add };
 #endif

@@ -4,6 +4,7 @@
 #include "kernels/cpu/isa.h"
 
 #define TILE_NAME gemm_f32_tiles
+#define TILE_EDGE gemm_f32_edges
 #define TILE_ALL(p) v_all(*(p))
 #define TILE_ADD v_fma
 #include "kernels/cpu/tile.h"

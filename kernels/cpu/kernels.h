@@ -41,11 +41,17 @@ typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int
                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,
                            int64_t ldnext);
 
+/* The same of fewer columns, 1 <= columns < nr: nothing beyond them is read of B or written to C, and half of them cost
+ * half. */
+typedef void cpu_gemm_edge(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+                           const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store);
+
 /* Products of a type that is narrower than a float, by tiles of their own: what a tile takes for a float is then a word
  * of `unit` elements that are neighbours in k, and its depth counts words. Everything else is as with floats. */
 typedef struct cpu_words {
     int unit;
     cpu_gemm_tile *const *gemm; /* [rows], as cpu_kernels' */
+    cpu_gemm_edge *const *edge;
     /* As cpu_kernels' panels, of `depth` rows of memory; the last word is filled up with zeros. */
     void (*panels)(int64_t depth, int64_t columns, int64_t width, const void *from, int64_t ld, float *to,
                    int64_t panel);
@@ -74,6 +80,7 @@ typedef struct cpu_op_kernels cpu_op_kernels; /* ops.h: everything but products 
 typedef struct cpu_kernels {
     int mr, nr;                 /* rows and columns of the full tile */
     cpu_gemm_tile *const *gemm; /* [rows], 1 <= rows <= mr */
+    cpu_gemm_edge *const *edge; /* the same */
     const cpu_words *bf16;      /* NULL: products of bf16 are such of floats */
     void (*drain)(void);
     /* out[r] = sum over k of x[k] * w[r * ldw + k], r < rows */

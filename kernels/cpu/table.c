@@ -8,6 +8,7 @@ const cpu_kernels ISA_NAME(cek__kernels) = {
     .mr = TILE_ROWS,
     .nr = TILE_COLUMNS,
     .gemm = ISA_NAME(gemm_f32_tiles),
+    .edge = ISA_NAME(gemm_f32_edges),
 #if defined CEK_ISA_AVX512BF16
     .bf16 = &ISA_NAME(bf16_words),
 #endif

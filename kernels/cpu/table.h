@@ -7,8 +7,10 @@
 #include "kernels/cpu/kernels.h"
 
 extern cpu_gemm_tile *const ISA_NAME(gemm_f32_tiles)[CPU_MR_MAX + 1];
+extern cpu_gemm_edge *const ISA_NAME(gemm_f32_edges)[CPU_MR_MAX + 1];
 #if defined CEK_ISA_AVX512BF16
 extern cpu_gemm_tile *const ISA_NAME(gemm_bf16_tiles)[CPU_MR_MAX + 1];
+extern cpu_gemm_edge *const ISA_NAME(gemm_bf16_edges)[CPU_MR_MAX + 1];
 extern const cpu_words ISA_NAME(bf16_words);
 #endif
 void ISA_NAME(drain)(void);

@@ -1,15 +1,16 @@
 /* tile.h - the tile of a matrix product: the one loop in which the CPU backend spends its time.
  *
  * Owns: the register tile, in every number of rows up to the full one, so that no row is ever
- * computed in vain; the table of them, TILE_NAME. Whoever includes it says what a word of 4 bytes is: TILE_ALL(p) has
- * it in every lane, TILE_ADD(x, y, sum) multiplies and adds.
+ * computed in vain, and in one vector of columns where no more are wanted; the tables of them, TILE_NAME and TILE_EDGE.
+ * Whoever includes it says what a word of 4 bytes is: TILE_ALL(p) has it in every lane, TILE_ADD(x, y, sum) multiplies
+ * and adds.
  * Must not know: where A and B come from (packed panels or the caller's own memory; see
  * cpu_gemm_tile), blocks, threads.
  *
  * Every sum is one chain over k, in order, whatever the number of rows: results do not depend on
  * how a matrix is cut. */
-#include "kernels/cpu/isa.h"
 #include "kernels/cpu/table.h"
+#include "kernels/cpu/vector.h"
 
 /* Sums are registers only where the loops over them are gone. clang 14 takes no number of times for that. */
 #if defined __clang__
@@ -18,23 +19,30 @@
 #define TILE_UNROLL _Pragma("GCC unroll 16")
 #endif
 
-/* The rows of A are reached from one pointer that walks down three rows at a time, because 14 row
+/* `last`: columns of the last vector, VL where compilers see that all of it is wanted.
+ *
+ * The rows of A are reached from one pointer that walks down three rows at a time, because 14 row
  * pointers would not fit the 16 integer registers. The empty asm keeps compilers from "improving"
  * this: without it gcc 12 computes all row addresses first (and loses 15% in spills for some
  * numbers of rows), clang 14 loads all of A's column first (and loses half). */
-static inline __attribute__((always_inline)) void tile(int rows, int64_t depth, const float *a, int64_t lda,
-                                                       const int32_t *a_offset, const float *b, const int32_t *b_offset,
-                                                       float *c, int64_t ldc, cpu_store store, const float *next,
-                                                       int64_t ldnext)
+static inline __attribute__((always_inline)) void tile(int rows, int vectors, int64_t last, int64_t depth,
+                                                       const float *a, int64_t lda, const int32_t *a_offset,
+                                                       const float *b, const int32_t *b_offset, float *c, int64_t ldc,
+                                                       cpu_store store, const float *next, int64_t ldnext)
 {
     vf sum[TILE_ROWS][TILE_VECTORS] = { 0 };
     const int64_t three = 3 * lda;
 
     for (int64_t k = 0; k < depth; k++) {
         const float *row = a + a_offset[k], *column = b + b_offset[k];
-        const vf b0 = v_load(column), b1 = v_load(column + VL);
-        __builtin_prefetch(next, 0, 2);
-        next += ldnext;
+        vf y[TILE_VECTORS];
+        TILE_UNROLL
+        for (int j = 0; j < vectors; j++)
+            y[j] = j + 1 < vectors || last == VL ? v_load(column + j * VL) : v_load_part(column + j * VL, last);
+        if (last == VL) {
+            __builtin_prefetch(next, 0, 2);
+            next += ldnext;
+        }
         TILE_UNROLL
         for (int i = 0; i < rows; i++) {
             if (i > 0 && i % 3 == 0) {
@@ -42,40 +50,52 @@ static inline __attribute__((always_inline)) void tile(int rows, int64_t depth, 
                 __asm__ volatile("" : "+r"(row) : : "memory");
             }
             const vf x = TILE_ALL(row + i % 3 * lda);
-            sum[i][0] = TILE_ADD(x, b0, sum[i][0]);
-            sum[i][1] = TILE_ADD(x, b1, sum[i][1]);
+            TILE_UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i][j] = TILE_ADD(x, y[j], sum[i][j]);
         }
     }
     TILE_UNROLL
     for (int i = 0; i < rows; i++, c += ldc) {
         TILE_UNROLL
-        for (int j = 0; j < TILE_VECTORS; j++) {
-            if (store == CPU_STREAM)
-                v_stream(c + j * VL, sum[i][j]);
+        for (int j = 0; j < vectors; j++) {
+            float *to = c + j * VL;
+            if (j + 1 == vectors && last != VL)
+                v_store_part(to, last, store == CPU_ADD ? sum[i][j] + v_load_part(to, last) : sum[i][j]);
+            else if (store == CPU_STREAM)
+                v_stream(to, sum[i][j]);
             else
-                v_store(c + j * VL, store == CPU_ADD ? sum[i][j] + v_load(c + j * VL) : sum[i][j]);
+                v_store(to, store == CPU_ADD ? sum[i][j] + v_load(to) : sum[i][j]);
         }
     }
 }
 
-#define TILE(rows)                                                                                               \
-    static void gemm_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b, \
-                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,  \
-                            int64_t ldnext)                                                                      \
-    {                                                                                                            \
-        tile(rows, depth, a, lda, a_offset, b, b_offset, c, ldc, store, next, ldnext);                           \
+#define TILE(rows)                                                                                                \
+    static void gemm_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,  \
+                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,   \
+                            int64_t ldnext)                                                                       \
+    {                                                                                                             \
+        tile(rows, TILE_VECTORS, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, next, ldnext);          \
+    }                                                                                                             \
+    static void edge_##rows(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, \
+                            const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store)      \
+    {                                                                                                             \
+        if (columns <= VL)                                                                                        \
+            tile(rows, 1, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0);                 \
+        else                                                                                                      \
+            tile(rows, 2, columns - VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0);            \
     }
 
 /* clang-format off */
 TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6)
 #if defined CEK_ISA_AVX512
 TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12) TILE(13) TILE(14)
+#define TILE_MORE(name) name##_7, name##_8, name##_9, name##_10, name##_11, name##_12, name##_13, name##_14,
+#else
+#define TILE_MORE(name)
 #endif
+#define TILE_TABLE(name) { NULL, name##_1, name##_2, name##_3, name##_4, name##_5, name##_6, TILE_MORE(name) }
     /* clang-format on */
 
-    cpu_gemm_tile *const ISA_NAME(TILE_NAME)[CPU_MR_MAX + 1] = {
-        NULL,   gemm_1, gemm_2, gemm_3,  gemm_4,  gemm_5,  gemm_6,
-#if defined CEK_ISA_AVX512
-        gemm_7, gemm_8, gemm_9, gemm_10, gemm_11, gemm_12, gemm_13, gemm_14,
-#endif
-    };
+    cpu_gemm_tile *const ISA_NAME(TILE_NAME)[CPU_MR_MAX + 1] = TILE_TABLE(gemm);
+cpu_gemm_edge *const ISA_NAME(TILE_EDGE)[CPU_MR_MAX + 1] = TILE_TABLE(edge);

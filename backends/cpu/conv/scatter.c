@@ -221,8 +221,7 @@ static void product_add(task *t, int64_t row, int64_t rows, int64_t depth, int64
                                     .cols = least(s->heights, high - h) * taps,
                                     .depth = conv_group_out(&plan->d),
                                     .c = t->scratch.c,
-                                    .ldc = s->sizes.nb,
-                                    .padded = 1 },
+                                    .ldc = s->sizes.nb },
                       &t->scratch);
 }
 

@@ -50,9 +50,8 @@ static void product_set(conv_plan *plan)
     const int64_t columns = windows_columns(&plan->w), out = conv_group_out(d);
     const int windows_are_a = plan->method == CONV_TRANSPOSED;
     const int in_place = d->w == CPU_F32 && !windows_are_a;
-    /* dy in whole panels is read where it is: with few windows to multiply it by, copying would be
-     * a large part */
-    const int dy_in_place = windows_are_a && d->y == CPU_F32 && out % plan->config->kernels->nr == 0;
+    /* dy is read where it is: with few windows to multiply it by, copying would be a large part */
+    const int dy_in_place = windows_are_a && d->y == CPU_F32;
     plan->product = (product_plan){
         .m = windows_are_a ? columns : out,
         .n = windows_are_a ? out : columns,

@@ -42,13 +42,14 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
 {
     const cpu_kernels *kernels = p->config->kernels;
     const double vl = kernels->nr / 2.0, depth = (double)p->split_depth;
-    const double panels = (double)ceil_div(nb, kernels->nr), blocks = (double)ceil_div(p->split_depth, p->sizes.kc);
+    const double columns = (double)ceil_div(nb, kernels->nr / 2), /* vectors of them */
+        blocks = (double)ceil_div(p->split_depth, p->sizes.kc);
     /* fewer than 4 rows leave multipliers idle while B is loaded */
     const double rows = (double)most(mb, 4);
     const double store = blocks * cost_c + (p->store_across && p->splits == 1 ? cost_store_across : 0);
     const double slab_a = blocks * (double)(ceil_div(mb, most(p->sizes.mc, 1)) * p->sizes.a_floats) / vl;
     const double slab_b = blocks * (double)p->sizes.b_floats / vl;
-    return depth * rows * panels * 2 + (double)mb * panels * 2 * store + cost_task +
+    return depth * rows * columns + (double)mb * columns * store + cost_task +
            way_cost(p->way_a, depth * (double)mb / vl, cost_copy, blocks * (double)mb,
                     depth * (double)ceil_div(mb, p->config->mc), slab_a) +
            way_cost(p->way_b, depth * (double)nb / vl, cost_transpose, blocks * (double)nb, depth, slab_b);

@@ -88,7 +88,6 @@ static void block_task(void *arg, int64_t task, int worker)
     if (plan->splits > 1) {
         t.c = r->partial + ((split * plan->batch + index) * plan->m + t.row) * r->ld + t.col;
         t.ldc = r->ld;
-        t.padded = 1;
     } else if (plan->in_place) {
         t.c = (float *)p.e.c + t.row * p.e.to.row_stride + t.col;
         t.ldc = p.e.to.row_stride;
@@ -98,7 +97,6 @@ static void block_task(void *arg, int64_t task, int worker)
     } else {
         t.c = scratch.c;
         t.ldc = ceil_div(plan->sizes.nb, nr) * nr;
-        t.padded = 1;
         w.take = r->source->take;
     }
     if (plan->sum == PRODUCT_ROW_SUM && p.sum && col_block == 0)

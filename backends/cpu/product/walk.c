@@ -92,18 +92,6 @@ static void sum_columns(const walk *w, const walk_scratch *s, int64_t cols, int6
         sum_lines(w, cols - p * nr < nr ? cols - p * nr : nr, depth, s->b_panel[p], s->b_offset, sum + p * nr);
 }
 
-/* A tile at the right edge of a C without room for it. */
-static void edge_tile(cpu_gemm_tile *tile, const walk_scratch *s, int64_t ip, int64_t jp, int64_t lda, int64_t depth,
-                      int64_t cols, float *c, int64_t ldc, cpu_store store)
-{
-    float whole[CPU_MR_MAX * CPU_NR_MAX] __attribute__((aligned(64)));
-    const float *b = s->b_panel[jp];
-    tile(depth, s->a_panel[ip], lda, s->a_offset, b, s->b_offset, whole, CPU_NR_MAX, CPU_STORE, b, 0);
-    for (int64_t i = 0; i < s->a_rows[ip]; i++)
-        for (int64_t j = 0; j < cols; j++)
-            c[i * ldc + j] = whole[i * CPU_NR_MAX + j] + (store == CPU_ADD ? c[i * ldc + j] : 0);
-}
-
 /* The next block of B, as far as the panel `jp` of this one goes: each pass of a panel of A fetches
  * one line of every row. */
 typedef struct fetch {
@@ -133,21 +121,22 @@ static void c_ahead(int64_t rows, int64_t columns, const float *c, int64_t ldc)
 static void tiles(const walk *w, const walk_task *t, int64_t rows, int64_t lda, int64_t depth, float *c,
                   cpu_store store, const fetch *f, const walk_scratch *s)
 {
-    cpu_gemm_tile *const *of_rows = w->words ? w->words->gemm : w->kernels->gemm;
+    cpu_gemm_tile *const *gemm = w->words ? w->words->gemm : w->kernels->gemm;
+    cpu_gemm_edge *const *edge = w->words ? w->words->edge : w->kernels->edge;
     const int64_t nr = w->kernels->nr;
 
     for (int64_t ip = 0, i = 0; i < rows; c += s->a_rows[ip] * t->ldc, i += s->a_rows[ip++])
         for (int64_t jp = 0, left = t->cols; left > 0; jp++, left -= nr) {
-            cpu_gemm_tile *tile = of_rows[s->a_rows[ip]];
-            const float *b = s->b_panel[jp];
+            const int64_t height = s->a_rows[ip];
+            const float *a = s->a_panel[ip], *b = s->b_panel[jp];
             int64_t ldnext;
             const float *next = fetch_at(f, f->row + ip, jp, nr, b, &ldnext);
             if (store == CPU_ADD)
-                c_ahead(s->a_rows[ip], nr, c + jp * nr, t->ldc);
-            if (left >= nr || t->padded)
-                tile(depth, s->a_panel[ip], lda, s->a_offset, b, s->b_offset, c + jp * nr, t->ldc, store, next, ldnext);
+                c_ahead(height, left < nr ? left : nr, c + jp * nr, t->ldc);
+            if (left >= nr)
+                gemm[height](depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, t->ldc, store, next, ldnext);
             else
-                edge_tile(tile, s, ip, jp, lda, depth, left, c + jp * nr, t->ldc, store);
+                edge[height](left, depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, t->ldc, store);
         }
 }
 

@@ -41,7 +41,7 @@ typedef int64_t walk_give_a(const void *source, int64_t row, int64_t rows, int64
                             const walk_scratch *to);
 
 /* Hands out [k, k + depth) x [col, col + cols) of B: sets b_offset and a panel for every nr
- * columns. The last panel is read whole, whatever lies beyond `cols`. May pack into `to`->b. */
+ * columns. Nothing beyond `cols` is read. May pack into `to`->b. */
 typedef void walk_give_b(const void *source, int64_t k, int64_t depth, int64_t col, int64_t cols,
                          const walk_scratch *to);
 
@@ -70,7 +70,6 @@ typedef struct walk_task {
     int64_t ldc;
     int add;    /* to what C holds */
     int stream; /* C is large, aligned and written once: past the caches; depth <= kc */
-    int padded; /* rows of C have room for whole panels */
     /* NULL, or added to: the sums over k of A (for `rows`), of B (for `cols`) */
     float *row_sum, *col_sum;
 } walk_task;
