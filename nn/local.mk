@@ -96,6 +96,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/graph/cut.h \
     %D%/graph/differentiate.c \
     %D%/graph/differentiate.h \
+    %D%/graph/fold.c \
+    %D%/graph/fold.h \
     %D%/graph/fuse.c \
     %D%/graph/fuse.h \
     %D%/graph/graph.c \

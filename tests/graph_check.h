@@ -134,7 +134,7 @@ static inline void passes(net *n)
     cek__simplify(&n->graph, true);
     assert_ok(cek__differentiate(&n->graph));
     assert_ok(cek__physical(&n->graph));
-    assert_ok(cek__fuse(&n->graph));
+    assert_ok(cek__fuse(&n->graph, NULL));
 }
 
 /* [outer][channels][pixels] as they are numbered to [outer][pixels][channels] as they lie, or back. */
@@ -254,7 +254,7 @@ static inline int64_t values_of(net *n, int y, double *out)
     n->graph.result = y;
     cek__simplify(&n->graph, false);
     assert_ok(cek__physical(&n->graph));
-    assert_ok(cek__fuse(&n->graph));
+    assert_ok(cek__fuse(&n->graph, NULL));
     net_lower(n);
     net_run(n);
     bench_download(&n->b, out, n->result, (uint64_t)count * 8);

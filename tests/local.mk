@@ -519,6 +519,12 @@ unit_tests += %D%/unit/batch_norm
 %C%_unit_batch_norm_LDFLAGS = $(check_ldflags)
 %C%_unit_batch_norm_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/fold
+%C%_unit_fold_SOURCES = %D%/unit/fold.c
+%C%_unit_fold_CPPFLAGS = $(unit_cppflags)
+%C%_unit_fold_LDFLAGS = $(check_ldflags)
+%C%_unit_fold_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/nets
 %C%_unit_nets_SOURCES = %D%/unit/nets.c
 %C%_unit_nets_CPPFLAGS = $(unit_cppflags)

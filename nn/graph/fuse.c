@@ -303,7 +303,7 @@ static void followers_mark(cek__graph *graph)
     }
 }
 
-cek_status cek__fuse(cek__graph *graph)
+cek_status cek__fuse(cek__graph *graph, const cek__folding *folding)
 {
     cek_status st;
 
@@ -311,6 +311,8 @@ cek_status cek__fuse(cek__graph *graph)
     cek__graph_count_readers(graph);
     biases_take(graph);
     cek__graph_prune(graph);
+    if (folding)
+        CEK_TRY(cek__fold(graph, folding));
     CEK_TRY(sums_take(graph));
     sums_add_in_place(graph);
     cek__graph_prune(graph);

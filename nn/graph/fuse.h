@@ -6,9 +6,10 @@
 #ifndef CEK_NN_GRAPH_FUSE_H
 #define CEK_NN_GRAPH_FUSE_H
 
-#include "nn/graph/graph.h"
+#include "nn/graph/fold.h"
 
-/* Errors: CEK_OUT_OF_MEMORY. */
-CEK__SHARED CEK__CHECKED cek_status cek__fuse(cek__graph *graph);
+/* folding: of a prediction (fold.h), between what every device can do and followers; NULL: nothing is known ahead.
+ * Errors: CEK_OUT_OF_MEMORY. */
+CEK__SHARED CEK__CHECKED cek_status cek__fuse(cek__graph *graph, const cek__folding *folding);
 
 #endif

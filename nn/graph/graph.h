@@ -94,6 +94,7 @@ typedef struct cek__part {
     int node; /* of the model, and its layer's name: for errors and traces */
     const char *name;
     bool backward;
+    bool known;   /* it depends on no sample, and comes first (fold.h) */
     int follower; /* a chain of one instruction that is computed within, if the device can (fuse.h) */
     int base;     /* a flow that output 0 is added to, in its place */
     int place;    /* in the sequence, as cek__graph_number found it */

@@ -72,6 +72,8 @@ static cek_status lower(cek__lowering *l, bool backward)
             continue;
         where_set(l, part);
         CEK_TRY(cek__part_class_of(part->kind)->lower(l, index));
+        if (part->known)
+            l->program->ahead = l->program->count;
     }
     return CEK_OK;
 out:

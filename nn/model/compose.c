@@ -148,7 +148,7 @@ cek_status cek__model_compose(const cek_model *model, const cek__purpose *purpos
     }
     CEK_TRY(cek__physical(out));
     CEK_TRY(cek__types(out, purpose->low, purpose->rounded));
-    CEK_TRY(cek__fuse(out));
+    CEK_TRY(cek__fuse(out, purpose->folding));
     return CEK_OK;
 out:
     cek__graph_clear(out);

@@ -2,7 +2,7 @@
 #ifndef CEK_NN_MODEL_COMPOSE_H
 #define CEK_NN_MODEL_COMPOSE_H
 
-#include "nn/graph/graph.h"
+#include "nn/graph/fold.h"
 #include "nn/model/model.h"
 
 typedef struct cek__purpose {
@@ -16,6 +16,7 @@ typedef struct cek__purpose {
     size_t output_count;
     cek_dtype low;       /* of 16 bits, where products read and give them (nn/graph/types.h); CEK_DTYPE_NONE: nowhere */
     const bool *rounded; /* by parameter, whether it is kept in that type; NULL: wherever this graph can do with that */
+    const cek__folding *folding; /* of a prediction: what follows from weights comes first (fold.h); NULL: it stays */
 } cek__purpose;
 
 /* compose - the graph after all its passes, ready to be lowered; the caller clears it.

@@ -16,7 +16,8 @@ struct cek__plan {
     size_t forward_count; /* segments of forward, and of backward */
     size_t segment_count;
     size_t *segment_buckets; /* how many buckets are ready at a segment's end */
-    cek__stretch *stretches; /* forward's; two for each segment of backward: overwriting, accumulating; last, all */
+    /* Forward's; two for each segment of backward: overwriting, accumulating; all; what is computed ahead. */
+    cek__stretch *stretches;
     cek__binding *bindings[CEK__PLAN_BINDINGS];
 };
 
@@ -28,6 +29,11 @@ static size_t stretch_of(const cek__plan *plan, size_t segment, bool accumulate)
 static size_t whole_stretch(const cek__plan *plan)
 {
     return stretch_of(plan, plan->segment_count, false);
+}
+
+static size_t ahead_stretch(const cek__plan *plan)
+{
+    return whole_stretch(plan) + 1;
 }
 
 /* ---- checks ---- */
@@ -64,6 +70,8 @@ static cek_status options_check(const cek_model *model, const cek__plan_options 
          model->graph.flows[model->nodes[cek__model_output(model)].flow].type != CEK_DTYPE_NONE))
         return cek__fail(CEK_INVALID, "the output, node %d (%s), is not a row of numbers for each sample",
                          cek__model_output(model), model->nodes[cek__model_output(model)].label);
+    if (o->loss != 0 && o->ahead)
+        return cek__fail(CEK_INVALID, "plan: what is computed ahead belongs to a prediction, not to a loss");
     if (o->softmax && o->output_count > 0)
         return cek__fail(CEK_INVALID, "softmax is of the model's output, not of others");
     if ((o->loss == CEK_LOSS_CROSS_ENTROPY || o->softmax) && dims->rank != 2)
@@ -226,19 +234,33 @@ static cek_status passes_lower(cek__plan *plan, const cek__layout *layout, bool 
     l->gradient = gradients;
     CEK_TRY(cek__lower_begin(l));
     CEK_TRY(cek__lower_forward(l));
-    CEK_TRY(cek__calloc(plan->forward_count + 2 * plan->bucket_count + 1, sizeof *plan->stretches, &plan->stretches));
+    CEK_TRY(cek__calloc(plan->forward_count + 2 * plan->bucket_count + 2, sizeof *plan->stretches, &plan->stretches));
+    plan->stretches[0].begin = l->program->ahead;
     forward_cut(plan, layout->forward_reads);
     if (training) {
         CEK_TRY(cek__lower_backward(l));
         CEK_TRY(segments_make(plan));
     }
     plan->stretches[whole_stretch(plan)] = (cek__stretch){ 0, plan->program.count, false };
+    plan->stretches[ahead_stretch(plan)] = (cek__stretch){ 0, plan->program.ahead, false };
     st = cek__program_finish(l->program);
 out:
     cek__lower_end(l);
     free(parameters);
     free(rounded);
     free(gradients);
+    return st;
+}
+
+/* Which parameters lie in pieces. */
+static cek_status divided_find(const cek__layout *layout, bool **out)
+{
+    cek_status st;
+
+    CEK_TRY(cek__calloc(layout->parameter_count, sizeof **out, out));
+    for (size_t i = 0; i < layout->parameter_count; i++)
+        (*out)[i] = layout->piece_of[i + 1] - layout->piece_of[i] > 1;
+out:
     return st;
 }
 
@@ -270,7 +292,9 @@ cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, c
     cek_status st;
     cek__plan *plan = NULL;
     cek__graph graph = { 0 };
+    bool *divided = NULL;
     bool classes = options->loss == CEK_LOSS_CROSS_ENTROPY;
+    cek__folding folding = { .scales = options->math != CEK_MATH_STRICT };
     const cek__purpose purpose = { .training = options->training,
                                    .softmax = options->softmax,
                                    .loss = options->loss,
@@ -278,7 +302,8 @@ cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, c
                                    .output_count = options->output_count,
                                    .target_type = classes ? CEK_I32 : CEK_DTYPE_NONE,
                                    .low = layout->low,
-                                   .rounded = layout->rounded };
+                                   .rounded = layout->rounded,
+                                   .folding = options->ahead ? &folding : NULL };
     cek__lowering l = { .graph = &graph,
                         .rows = options->rows,
                         .type = layout->type,
@@ -288,6 +313,8 @@ cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, c
 
     *out = NULL;
     CEK_TRY(options_check(model, options));
+    CEK_TRY(divided_find(layout, &divided));
+    folding.divided = divided;
     CEK_TRY(cek__model_compose(model, &purpose, &graph));
     CEK_TRY(images_check(layout, &graph));
     CEK_TRY(cek__calloc(1, sizeof *plan, &plan));
@@ -307,6 +334,7 @@ cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, c
     st = CEK_OK;
 out:
     cek__graph_clear(&graph);
+    free(divided);
     cek__plan_free(plan);
     if (st == CEK_UNSUPPORTED && layout->low) /* which an operation may be lacking in alone */
         return cek__fail_prefix(st, "computing in %s", cek_dtype_name(layout->low));
@@ -366,7 +394,7 @@ cek_status cek__plan_bind(cek__plan *plan, size_t index, const cek__plan_binding
     };
 
     cek__binding_free(plan->bindings[index]);
-    return cek__binding_create(&plan->program, plan->stretches, whole_stretch(plan) + 1, &places,
+    return cek__binding_create(&plan->program, plan->stretches, ahead_stretch(plan) + 1, &places,
                                &plan->bindings[index]);
 }
 
@@ -378,6 +406,11 @@ size_t cek__plan_forward_count(const cek__plan *plan)
 cek_status cek__plan_forward_segment(cek__plan *plan, size_t index, cek_stream *stream, size_t segment)
 {
     return cek__binding_run(plan->bindings[index], stream, segment);
+}
+
+cek_status cek__plan_prepare(cek__plan *plan, size_t index, cek_stream *stream)
+{
+    return cek__binding_run(plan->bindings[index], stream, ahead_stretch(plan));
 }
 
 cek_status cek__plan_forward(cek__plan *plan, size_t index, cek_stream *stream)

@@ -32,6 +32,9 @@ typedef struct cek__plan_options {
     uint64_t arena_piece;
     bool training; /* dropout, backward; else evaluation. Needs a loss */
     bool softmax;  /* prediction: probabilities */
+    /* Prediction: what follows from weights alone is computed by cek__plan_prepare and kept in the arena, which belongs
+     * to this plan then; but for CEK_MATH_STRICT, normalisations and biases go into the weights (nn/graph/fold.h). */
+    bool ahead;
     const int
         *outputs; /* prediction: of these nodes, one behind the other; NULL: the model's output. Copied by nobody */
     size_t output_count;
@@ -100,6 +103,10 @@ CEK__SHARED size_t cek__plan_forward_count(const cek__plan *plan);
 CEK__SHARED CEK__CHECKED cek_status cek__plan_forward(cek__plan *plan, size_t index, cek_stream *stream);
 CEK__SHARED CEK__CHECKED cek_status cek__plan_forward_segment(cek__plan *plan, size_t index, cek_stream *stream,
                                                               size_t segment);
+
+/* prepare - what is computed ahead, in one of the bindings: before the first forward of any, and again when parameters,
+ * buffers or constants have changed. Without options->ahead nothing. */
+CEK__SHARED CEK__CHECKED cek_status cek__plan_prepare(cek__plan *plan, size_t index, cek_stream *stream);
 
 /* backward - in segments; when segment i has run, the gradients of the buckets below
  * cek__plan_segment_buckets(i) are complete and their parameters will not be read again. Segments

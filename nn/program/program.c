@@ -300,6 +300,10 @@ static void lifetimes(cek__program *program)
             v->last = i;
         }
     }
+    for (int v = 1; v < program->value_count; v++)
+        if (program->values[v].first >= 0 && program->values[v].first < program->ahead &&
+            program->values[v].last >= program->ahead)
+            program->values[v].last = program->count;
 }
 
 /* Whether an instruction reads or writes part of what has that storage, at strides of its own. */

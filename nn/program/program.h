@@ -65,6 +65,7 @@ typedef struct cek__program {
     cek__value *values; /* [0] is no value */
     int count, capacity;
     cek__instruction *instructions;
+    int ahead;                         /* so many come first and run once: what they give, and others read, is kept */
     uint64_t arena_bytes, arena_piece; /* in memories of at most arena_piece bytes each */
     uint64_t workspace_bytes;
     uint64_t left_bytes, left_workspace_bytes; /* there: operands and workspace of one instruction at a time */

@@ -70,6 +70,7 @@ int64_t cek__replica_runs(const cek__replica *r, int64_t rows)
 static cek_status own_upload(cek__replica *r, cek_ref dst, void *host, uint64_t bytes)
 {
     cek_status st;
+    r->is_prepared = false;
     CEK_TRY(cek_stream_upload(r->compute, dst, host, bytes));
     CEK_TRY(cek_stream_sync(r->compute, CEK_FOREVER));
 out:

@@ -64,7 +64,8 @@ struct cek__replica {
     cek__plan_needs room;   /* what the memory above was made for */
     sized_plan train[CEK__REPLICA_PLANS];
     size_t train_count;
-    sized_plan evaluate; /* also prediction */
+    sized_plan evaluate; /* also prediction: */
+    bool is_prepared;    /* with what follows from the weights that are there */
     slot slots[SLOTS];
     size_t slot_count, next_slot;
     ahead ahead;

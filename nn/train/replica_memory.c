@@ -131,6 +131,7 @@ static cek__plan_options plan_options(const cek__replica *r, int64_t rows, bool 
         .loss = r->options.loss,
         .target_columns = r->options.targets.columns,
         .softmax = r->options.softmax,
+        .ahead = r->options.loss == 0,
         .outputs = r->options.outputs,
         .output_count = r->options.output_count,
         .math = r->options.math,

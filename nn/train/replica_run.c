@@ -72,6 +72,7 @@ out:
 cek_status cek__replica_write(cek__replica *r, cek_ref dst, const void *src, uint64_t bytes)
 {
     cek_status st;
+    r->is_prepared = false;
     CEK_TRY(cek_stream_upload(r->compute, dst, src, bytes));
     CEK_TRY(cek_stream_sync(r->compute, CEK_FOREVER));
     return CEK_OK;
@@ -428,6 +429,9 @@ cek_status cek__replica_predict(cek__replica *r, const cek__share *share, float 
 {
     cek_status st;
     uint64_t row_bytes = r->outputs * cek_dtype_bytes(r->layout->type);
+    if (!r->is_prepared)
+        CEK_TRY(cek__plan_prepare(r->evaluate.plan, 0, r->compute));
+    r->is_prepared = true;
     for (int64_t first = 0; first < share->rows; first += r->evaluate.rows) {
         int64_t left = share->rows - first, count = left < r->evaluate.rows ? left : r->evaluate.rows;
         float *dst = outputs + (uint64_t)first * r->outputs;

@@ -182,7 +182,7 @@ START_TEST(random_numbers_are_those_of_dropout)
     /* a network that is not trained drops nothing: it is lowered without the pass that says so */
     n.graph.result = y;
     assert_ok(cek__physical(&n.graph));
-    assert_ok(cek__fuse(&n.graph));
+    assert_ok(cek__fuse(&n.graph, NULL));
     net_lower(&n);
     net_run(&n);
     bench_download(&n.b, out[1], n.result, ROWS * 15 * sizeof(double));

@@ -5,6 +5,7 @@
 #define CEK_TESTS_UNIT_PLAN_RUN_H
 
 #include "core/device/device.h"
+#include "nn/model/model.h"
 #include "nn/model/plan.h"
 #include "scratch.h"
 
@@ -187,6 +188,7 @@ static inline void plan_run_open_cut(plan_run *r, bench *b, cek_model *model, ce
         .batch_block = bench_alloc(b, sizeof(cek_batch_block)),
         .loss = bench_upload(b, (double[32]){ 0 }, 256),
         .correct = bench_upload(b, (double[32]){ 0 }, 256),
+        .buffers = bench_alloc(b, model->buffer_elements * cek_dtype_bytes(type)),
     };
     assert_ok(cek__plan_bind(r->plan, 0, &r->binding));
 }

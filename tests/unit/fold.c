@@ -1,0 +1,304 @@
+/* fold.c - normalisations and biases that go into the weights before them: when, what predictions are then, and when
+ * they are made again. */
+#include <math.h>
+
+#include "nn/model/compose.h"
+#include "plan_run.h"
+#include "tests/suite.h"
+
+enum { ROWS = 3, SIDE = 6, MOST = 12, IMAGE = SIDE * SIDE, VALUES = ROWS * MOST * IMAGE };
+
+/* conv (kernel 3, padding 1) or linear, then batch norm; or the same over a product that another reads as well. */
+typedef struct net {
+    bool conv, bias, affine, twice;
+    int in, out, groups;
+} net;
+
+static const net nets[] = {
+    { true, false, true, false, 5, 7, 1 },  { true, true, true, false, 4, 6, 2 },
+    { true, true, false, false, 3, 4, 1 },  { true, false, false, false, 8, 8, 8 },
+    { false, true, true, false, 9, 5, 1 },  { false, false, true, false, 12, 12, 1 },
+    { false, true, false, false, 1, 3, 1 },
+};
+
+static const char *const devices[] = { "cpu:0", "reference:0", "sim:0" };
+
+static float value(uint32_t *state, float low, float high)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return low + (high - low) * (float)(*state >> 8) / 16777216.0f;
+}
+
+/* Numbers everywhere; variances above 0. */
+static cek_model *net_make(const net *n, uint32_t seed)
+{
+    const cek_batch_norm_layer norm = { .size = sizeof norm, .no_affine = !n->affine };
+    const cek_conv2d_layer conv = { .size = sizeof conv,
+                                    .out_channels = n->out,
+                                    .kernel_h = 3,
+                                    .kernel_w = 3,
+                                    .pad_h = 1,
+                                    .pad_w = 1,
+                                    .groups = (uint32_t)n->groups,
+                                    .no_bias = !n->bias };
+    cek_parameter p;
+    cek_model *m;
+    int layer, x;
+
+    assert_ok(cek_model_create(n->conv ? 3 : 1, (int64_t[]){ n->in, SIDE, SIDE }, &m));
+    if (n->conv)
+        assert_ok(cek_model_conv2d(m, 0, &conv, &layer));
+    else
+        assert_ok(cek_model_linear(m, 0, n->out, n->bias, &layer));
+    assert_ok(cek_model_batch_norm(m, layer, &norm, &x));
+    if (n->twice)
+        assert_ok(cek_model_add(m, x, layer, &x));
+    if (n->conv)
+        assert_ok(cek_model_flatten(m, x, &x));
+    for (size_t i = 0; i < cek_model_parameter_count(m); i++) {
+        assert_ok(cek_model_parameter(m, i, &p));
+        for (int64_t k = 0; k < p.count; k++)
+            p.data[k] = value(&seed, -1, 1);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        assert_ok(cek_model_buffer(m, i, &p));
+        for (int64_t k = 0; k < p.count; k++)
+            p.data[k] = i ? value(&seed, 0.01f, 2) : value(&seed, -1, 1);
+    }
+    return m;
+}
+
+static const float *numbers(const cek_model *m, const char *end)
+{
+    cek_parameter p;
+
+    for (size_t i = 0; i < cek_model_parameter_count(m) + 2; i++) {
+        if (i < 2)
+            assert_ok(cek_model_buffer(m, i, &p));
+        else
+            assert_ok(cek_model_parameter(m, i - 2, &p));
+        if (strcmp(p.name, end) == 0)
+            return p.data;
+    }
+    return NULL;
+}
+
+/* What output `o` at a place is, in double, and how far f32 may be from it (fold.h). x: channels last. */
+static void truth(const cek_model *m, const net *n, const float *x, int o, int at, double *is, double *bound)
+{
+    const float *w = numbers(m, "0.weight"), *bias = numbers(m, "0.bias"), *gamma = numbers(m, "1.weight"),
+                *beta = numbers(m, "1.bias");
+    const double mean = (double)numbers(m, "1.running_mean")[o], variance = (double)numbers(m, "1.running_var")[o];
+    const double a = (gamma ? (double)gamma[o] : 1) / sqrt(variance + 1e-5), d = beta ? (double)beta[o] : 0;
+    const int each = n->in / n->groups, first = o / (n->out / n->groups) * each, taps = n->conv ? 9 : 1;
+    double sum = bias ? (double)bias[o] : 0, size = fabs(sum) + fabs(mean);
+
+    for (int t = 0; t < taps; t++) {
+        const int row = n->conv ? at / SIDE + t / 3 - 1 : 0, col = n->conv ? at % SIDE + t % 3 - 1 : 0;
+
+        for (int c = 0; c < each && row >= 0 && row < SIDE && col >= 0 && col < SIDE; c++) {
+            double term = (double)w[(o * each + c) * taps + t] * (double)x[(row * SIDE + col) * n->in + first + c];
+
+            sum += term;
+            size += fabs(term);
+        }
+    }
+    *is = (sum - mean) * a + d;
+    *bound = (each * taps + 6 + 2) * 0x1p-24 * (fabs(a) * size + fabs(d)) * (1 + 1e-4);
+}
+
+static void predict(const cek_model *m, cek_device *device, uint32_t math, int64_t batch, const float *x, float *y)
+{
+    const cek_predictor_options o = { .size = sizeof o, .batch = batch, .input_type = CEK_F32, .math = math };
+    cek_predictor *p;
+
+    assert_ok(cek_predictor_create(m, &device, 1, &o, &p));
+    assert_ok(cek_predictor_run(p, x, ROWS, y));
+    cek_predictor_free(p);
+}
+
+START_TEST(folded_and_not_it_is_as_near_to_the_truth_as_so_many_roundings_are)
+{
+    const net *n = &nets[_i];
+    const int pixels = n->conv ? IMAGE : 1;
+    static float x[VALUES], y[2][VALUES];
+    uint32_t state = 99;
+    cek_model *m = net_make(n, 3 + (uint32_t)_i);
+    int differ = 0;
+
+    setenv("CEKERNELS_SIM_DEVICES", "1", 1);
+    for (int i = 0; i < VALUES; i++)
+        x[i] = value(&state, -2, 2);
+    for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
+        bench b;
+
+        bench_open(&b, devices[d]);
+        for (uint32_t math = CEK_MATH_F32; math <= CEK_MATH_STRICT; math++)
+            predict(m, b.device, math, 2, x, y[math]); /* in two runs, one of them padded */
+        for (int i = 0; i < ROWS * n->out * pixels; i++) {
+            double is, bound;
+
+            truth(m, n, x + i / (n->out * pixels) * n->in * pixels, i / pixels % n->out, i % pixels, &is, &bound);
+            for (int k = 0; k < 2; k++)
+                ck_assert_msg(fabs((double)y[k][i] - is) <= bound, "%s, net %d, %s [%d]: %.9g, is %.9g, bound %.3g",
+                              devices[d], _i, k ? "strict" : "folded", i, (double)y[k][i], is, bound);
+            differ += y[0][i] != y[1][i];
+        }
+        bench_close(&b);
+    }
+    ck_assert_int_gt(differ, 0); /* or nothing was folded, or strict was */
+    cek_model_free(m);
+}
+END_TEST
+
+/* ---- the graph ---- */
+
+/* Parts of a kind behind what is known. */
+static int count(const cek__graph *graph, cek__part_kind kind)
+{
+    int n = 0;
+
+    for (int i = 0; i < graph->length; i++)
+        n += !graph->parts[graph->sequence[i]].known && graph->parts[graph->sequence[i]].kind == kind;
+    return n;
+}
+
+static void compose(const cek_model *m, const cek__folding *folding, cek__graph *graph)
+{
+    bool known = true;
+
+    assert_ok(cek__model_compose(m, &(cek__purpose){ .folding = folding }, graph));
+    for (int i = 0; i < graph->length; i++) {
+        ck_assert(known || !graph->parts[graph->sequence[i]].known); /* they come first */
+        known = graph->parts[graph->sequence[i]].known;
+    }
+}
+
+START_TEST(nothing_is_left_of_a_normalisation)
+{
+    cek_model *m = net_make(&nets[_i], 1);
+    cek__graph folded, kept;
+
+    compose(m, &(cek__folding){ .scales = true }, &folded);
+    ck_assert_int_eq(count(&folded, CEK__PART_CHAIN), 0);
+    ck_assert_int_eq(count(&folded, CEK__PART_CONV) + count(&folded, CEK__PART_PRODUCT), 1);
+    compose(m, &(cek__folding){ .scales = false }, &kept);
+    ck_assert_int_eq(count(&kept, CEK__PART_CHAIN), 2);
+    cek__graph_clear(&folded);
+    cek__graph_clear(&kept);
+    cek_model_free(m);
+}
+END_TEST
+
+START_TEST(what_is_read_twice_stays)
+{
+    net n = nets[_i];
+    cek__graph graph;
+    cek_model *m;
+
+    n.twice = true;
+    m = net_make(&n, 1);
+    compose(m, &(cek__folding){ .scales = true }, &graph);
+    ck_assert_int_eq(count(&graph, CEK__PART_CHAIN), 3);
+    cek__graph_clear(&graph);
+    cek_model_free(m);
+}
+END_TEST
+
+START_TEST(what_a_caller_reads_stays)
+{
+    cek_model *m = net_make(&nets[0], 1);
+    cek__graph graph;
+
+    assert_ok(cek__model_compose(
+        m,
+        &(cek__purpose){ .folding = &(cek__folding){ .scales = true }, .outputs = (int[]){ 1, 2 }, .output_count = 2 },
+        &graph));
+    ck_assert_int_eq(count(&graph, CEK__PART_CHAIN), 2);
+    cek__graph_clear(&graph);
+    cek_model_free(m);
+}
+END_TEST
+
+START_TEST(weights_in_pieces_stay)
+{
+    cek_model *m = net_make(&nets[4], 1);
+    const bool divided[] = { true, false, false, false };
+    cek__graph graph;
+
+    compose(m, &(cek__folding){ .scales = true, .divided = divided }, &graph);
+    ck_assert_int_eq(count(&graph, CEK__PART_CHAIN), 2);
+    cek__graph_clear(&graph);
+    cek_model_free(m);
+}
+END_TEST
+
+/* ---- weights that change ---- */
+
+START_TEST(prepared_again_it_is_of_the_weights_that_are_there_and_not_before)
+{
+    const net *n = &nets[0];
+    const cek__plan_options options = { .rows = ROWS, .input_type = CEK_F32, .ahead = true };
+    cek_model *m = net_make(n, 1), *other = net_make(n, 2);
+    static float x[VALUES], y[VALUES], wanted[2][VALUES];
+    const uint64_t bytes = sizeof(float) * ROWS * (uint64_t)n->out * IMAGE;
+    float buffers[256] = { 0 };
+    uint32_t state = 5;
+    plan_run r;
+    bench b;
+
+    for (int i = 0; i < VALUES; i++)
+        x[i] = value(&state, -2, 2);
+    bench_open(&b, "cpu:0");
+    predict(m, b.device, CEK_MATH_F32, ROWS, x, wanted[0]);
+    predict(other, b.device, CEK_MATH_F32, ROWS, x, wanted[1]);
+    plan_run_open(&r, &b, m, CEK_F32, &options);
+    ck_assert_uint_le(m->buffer_elements, sizeof buffers / sizeof *buffers);
+    plan_run_put(&r, r.binding.input, x, sizeof(float) * ROWS * (uint64_t)n->in * IMAGE);
+    for (int i = 0; i < 2; i++) {
+        const cek_model *of = i ? other : m;
+
+        for (size_t k = 0; k < r.layout->bucket_count; k++) {
+            char host[1 << 14];
+
+            ck_assert_uint_le(cek__layout_bucket_bytes(r.layout, k), sizeof host);
+            cek__layout_pack(r.layout, of, k, host);
+            plan_run_put(&r, r.parameters[k], host, cek__layout_bucket_bytes(r.layout, k));
+        }
+        memcpy(buffers + of->buffers[0].at, numbers(of, "1.running_mean"), (size_t)n->out * sizeof(float));
+        memcpy(buffers + of->buffers[1].at, numbers(of, "1.running_var"), (size_t)n->out * sizeof(float));
+        plan_run_put(&r, r.binding.buffers, buffers, m->buffer_elements * sizeof *buffers);
+        if (i > 0) {
+            assert_ok(cek__plan_forward(r.plan, 0, b.stream));
+            bench_download(&b, y, r.binding.output, bytes);
+            ck_assert_mem_eq(y, wanted[0], bytes);
+        }
+        assert_ok(cek__plan_prepare(r.plan, 0, b.stream));
+        for (int again = 0; again < 3; again++) {
+            assert_ok(cek__plan_forward(r.plan, 0, b.stream));
+            bench_download(&b, y, r.binding.output, bytes);
+            ck_assert_mem_eq(y, wanted[i], bytes);
+        }
+    }
+    plan_run_close(&r);
+    bench_close(&b);
+    cek_model_free(m);
+    cek_model_free(other);
+}
+END_TEST
+
+int main(void)
+{
+    const int all = sizeof nets / sizeof *nets;
+    Suite *suite = suite_create("fold");
+    TCase *tcase = tcase_create("fold");
+
+    tcase_add_loop_test(tcase, folded_and_not_it_is_as_near_to_the_truth_as_so_many_roundings_are, 0, all);
+    tcase_add_loop_test(tcase, nothing_is_left_of_a_normalisation, 0, all);
+    tcase_add_loop_test(tcase, what_is_read_twice_stays, 0, all);
+    tcase_add_test(tcase, what_a_caller_reads_stays);
+    tcase_add_test(tcase, weights_in_pieces_stay);
+    tcase_add_test(tcase, prepared_again_it_is_of_the_weights_that_are_there_and_not_before);
+    suite_add_tcase(suite, tcase);
+    return suite_run(suite);
+}
