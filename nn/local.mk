@@ -105,6 +105,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/graph/lower.c \
     %D%/graph/lower.h \
     %D%/graph/masked.c \
+    %D%/graph/normalise.c \
+    %D%/graph/normalise.h \
     %D%/graph/part_arg.c \
     %D%/graph/part_buffer.c \
     %D%/graph/part_chain.c \

@@ -183,3 +183,15 @@ cek_status cek__chain_back(cek__graph *graph, const cek__part *p, int n, int dy,
 out:
     return st;
 }
+
+void cek__chain_leave_out(cek__part *chain)
+{
+    const uint32_t at = (uint32_t)chain->inputs, count = chain->chain.count;
+    cek_pointwise_instruction *code = chain->chain.code + count;
+
+    code[0] = (cek_pointwise_instruction){ .code = CEK_PW_VALID };
+    code[1] = (cek_pointwise_instruction){ .code = CEK_PW_CONST };
+    code[2] =
+        (cek_pointwise_instruction){ .code = CEK_PW_SELECT, .a = at + count, .b = at + count - 1, .c = at + count + 1 };
+    chain->chain.count += 3;
+}

@@ -10,4 +10,7 @@
  * Errors: CEK_UNSUPPORTED: an instruction that is unknown; CEK_OUT_OF_MEMORY. */
 CEK__CHECKED cek_status cek__chain_back(cek__graph *graph, const cek__part *p, int n, int dy, int *out);
 
+/* Three instructions more: the chain gives 0 for what is padding. */
+void cek__chain_leave_out(cek__part *chain);
+
 #endif

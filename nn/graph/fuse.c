@@ -135,7 +135,7 @@ static bool sums_beside(const cek__graph *graph, const cek__part *weights, const
     const cek__dims *dy = &graph->flows[reduce->input[0]].dims;
     uint32_t all = (1u << dy->rank) - 1, kept = all & ~reduce->reduce.axes;
 
-    if (weights->output[1] || reduce->reduce.function != CEK_REDUCE_SUM)
+    if (weights->output[1] || reduce->reduce.function != CEK_REDUCE_SUM || reduce->inputs != 1)
         return false;
     if (weights->kind == CEK__PART_CONV_WEIGHTS)
         return weights->input[1] == reduce->input[0] && kept == 2;

@@ -121,11 +121,14 @@ typedef struct cek__part {
         struct {
             uint32_t count;
             cek_pointwise_instruction code[CEK_POINTWISE_INSTRUCTIONS];
+            bool normalises; /* input 0, by statistics of it: its gradient is theirs too (normalise.h) */
         } chain;
         struct {
             uint32_t function; /* CEK_REDUCE_... */
             uint32_t axes;     /* bit i: axis i falls away */
-            bool masked;       /* over samples: what is padding has been made to count for nothing (masked.c) */
+            bool masked;       /* over samples: padding counts for nothing (masked.c) */
+            bool second;       /* terms are multiplied by input 1's elements, ... */
+            bool centre;       /* ... less what the last input has for each result before */
         } reduce;
         int order[CEK_RANK_MAX]; /* of PERMUTE: axis i was order[i] */
         struct {

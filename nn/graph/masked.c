@@ -1,5 +1,5 @@
-/* masked.c - reductions over samples, into which padding does not enter: what it holds is put aside for
- * what changes nothing. */
+/* masked.c - reductions over samples, into which padding does not enter: they leave out rows where they can, else what
+ * those hold is put aside for what changes nothing. */
 #include <math.h>
 
 #include "nn/graph/parts.h"
@@ -61,7 +61,9 @@ cek_status cek__reduce_masked(cek__graph *graph, int x, uint32_t function, uint3
 
     if (!(axes & dims.samples))
         return cek__reduce(graph, x, function, axes, out);
-    CEK_TRY(padding_aside(graph, x, neutral, &values));
+    values = x;
+    if (!cek__reduce_leaves_out(&dims) || function == CEK_REDUCE_MAX || function == CEK_REDUCE_MIN)
+        CEK_TRY(padding_aside(graph, x, neutral, &values));
     if (function != CEK_REDUCE_MEAN)
         return reduce(graph, values, function, axes, out);
     CEK_TRY(reduce(graph, values, CEK_REDUCE_SUM, axes, &values));

@@ -3,6 +3,7 @@
 
 #include "nn/graph/chain.h"
 #include "nn/graph/cut.h"
+#include "nn/graph/normalise.h"
 #include "nn/graph/parts.h"
 #include "nn/graph/physical.h"
 #include "nn/graph/strides.h"
@@ -148,6 +149,8 @@ static cek_status chain_gradient(cek__backward *to, int part, int dy)
     cek__graph *graph = to->graph;
     const cek__part p = graph->parts[part];
 
+    if (p.chain.normalises)
+        return cek__normalise_back(to, part, dy);
     for (int n = 0; n < p.inputs; n++) {
         const cek__dims dims = graph->flows[p.input[n]].dims;
         int gradient;

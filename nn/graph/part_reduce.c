@@ -1,4 +1,6 @@
-/* part_reduce.c - sums, means, extremes over some axes, which fall away. */
+/* part_reduce.c - sums, means, extremes over some axes, which fall away; of products with other elements, and of
+ * distances from a centre, which have no gradient. */
+#include "nn/graph/chain.h"
 #include "nn/graph/parts.h"
 #include "nn/graph/physical.h"
 #include "nn/graph/strides.h"
@@ -14,7 +16,16 @@ static cek_status reduce_infer(const cek__graph *graph, const cek__part *part, c
     if (part->reduce.axes >> x->rank)
         return cek__fail(CEK_INVALID, "axes that are not there");
     cek__dims_without(x, part->reduce.axes, &out[0].dims);
+    if (part->reduce.second && !cek__dims_equal(&graph->flows[part->input[1]].dims, x))
+        return cek__fail(CEK_INVALID, "is multiplied by another shape");
+    if (part->reduce.centre && !cek__dims_equal(&graph->flows[part->input[part->inputs - 1]].dims, &out[0].dims))
+        return cek__fail(CEK_INVALID, "has another centre than results");
     return CEK_OK;
+}
+
+bool cek__reduce_leaves_out(const cek__dims *x)
+{
+    return x->samples == 1 && !x->outside;
 }
 
 cek_status cek__reduce(cek__graph *graph, int x, uint32_t function, uint32_t axes, int *out)
@@ -80,6 +91,8 @@ static cek_status reduce_gradient(cek__backward *to, int part, int dy)
     double count = 1;
     int dx;
 
+    if (p.reduce.second || p.reduce.centre)
+        CEK_FAIL(CEK_UNSUPPORTED, "a reduction of terms has no gradient");
     for (int i = 0; i < dims.rank; i++)
         count *= p.reduce.axes >> i & 1 ? (double)dims.size[i] : 1;
     CEK_TRY(cek__keep(graph, dy, p.input[0], p.reduce.axes, &dy));
@@ -100,6 +113,8 @@ static cek_status reduce_gradient(cek__backward *to, int part, int dy)
     case CEK_REDUCE_MIN: CEK_TRY(extreme_gradient(graph, &p, dy, &dx)); return cek__contribute(to, p.input[0], dx);
     default: CEK_FAIL(CEK_UNSUPPORTED, "reduction %u has no gradient", p.reduce.function);
     }
+    if (p.reduce.masked && cek__reduce_leaves_out(&dims))
+        cek__chain_leave_out(&spread);
     CEK_TRY(cek__graph_add(graph, &spread, &dx));
     return cek__contribute(to, p.input[0], dx);
 out:
@@ -112,6 +127,7 @@ static cek_status reduce_lower(cek__lowering *l, int part)
     const cek__part *p = &l->graph->parts[part];
     const cek__dims *x = &l->graph->flows[p->input[0]].dims;
     cek__destination to = { 0 };
+    int operands[CEK__SLOTS] = { [CEK_REDUCE_X] = cek__lower_read(l, p->input[0]) };
     cek_reduce_desc desc = {
         .op = { .size = sizeof desc, .kind = CEK_OP_REDUCE },
         .function = p->reduce.function,
@@ -122,10 +138,33 @@ static cek_status reduce_lower(cek__lowering *l, int part)
 
     cek__lower_shape(l, x, desc.shape);
     cek__strides(l->graph, p->input[0], l->rows, desc.x_strides);
+    if (p->reduce.second) {
+        cek__strides(l->graph, p->input[1], l->rows, desc.x2_strides);
+        operands[CEK_REDUCE_X2] = cek__lower_read(l, p->input[1]);
+    }
+    if (p->reduce.centre)
+        operands[CEK_REDUCE_CENTRE] = cek__lower_read(l, p->input[p->inputs - 1]);
+    if (p->reduce.masked && cek__reduce_leaves_out(x)) {
+        desc.rows_per_sample = (uint64_t)x->size[0];
+        operands[CEK_REDUCE_BATCH] = l->batch;
+    }
     CEK_TRY(cek__lower_write(l, p->output[0], CEK_REDUCE_Y, &to));
-    return cek__lower_emit(
-        l, part, &desc.op,
-        (int[CEK__SLOTS]){ [CEK_REDUCE_X] = cek__lower_read(l, p->input[0]), [CEK_REDUCE_Y] = to.value }, &to);
+    operands[CEK_REDUCE_Y] = to.value;
+    return cek__lower_emit(l, part, &desc.op, operands, &to);
+out:
+    return st;
+}
+
+static cek_status reduce_place(cek__graph *graph, int part)
+{
+    cek_status st;
+    const cek__part *p = &graph->parts[part];
+
+    CEK_TRY(cek__want_strides(graph, part, 0));
+    if (p->reduce.second)
+        CEK_TRY(cek__want_strides(graph, part, 1));
+    if (graph->parts[part].reduce.centre)
+        CEK_TRY(cek__want(graph, part, graph->parts[part].inputs - 1, (cek__image){ 0, 0 }));
 out:
     return st;
 }
@@ -134,7 +173,7 @@ const cek__part_class cek__part_reduce = { .name = "reduce",
                                            .outputs = 1,
                                            .infer = reduce_infer,
                                            .gradient = reduce_gradient,
-                                           .place = cek__place_strided,
+                                           .place = reduce_place,
                                            .types = CEK__TYPES_ANY,
                                            .lower = reduce_lower,
                                            .adds = true,

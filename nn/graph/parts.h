@@ -90,6 +90,8 @@ CEK__SHARED CEK__CHECKED cek_status cek__reduce(cek__graph *graph, int x, uint32
 /* The same, over samples too: those that count, whatever padding holds. */
 CEK__SHARED CEK__CHECKED cek_status cek__reduce_masked(cek__graph *graph, int x, uint32_t function, uint32_t axes,
                                                        int *out);
+/* The first axis alone counts samples: a reduction that is masked leaves padding out by itself. */
+bool cek__reduce_leaves_out(const cek__dims *x);
 /* How many elements of `x` along the axes count, as one number: samples without padding. */
 CEK__SHARED CEK__CHECKED cek_status cek__count(cek__graph *graph, int x, uint32_t axes, int *out);
 /* What is left of `x` behind a reduction, with one element along each axis that fell away. */

@@ -171,6 +171,20 @@ out:
     return st;
 }
 
+/* What a reduction multiplies has one type. */
+static cek_status factors_cast(pass *p, int part)
+{
+    cek_status st = CEK_OK;
+    const cek__part *at = &p->graph->parts[part];
+
+    if (given_type(p, at, 0) == given_type(p, at, 1))
+        return CEK_OK;
+    for (int k = 0; k < 2; k++)
+        CEK_TRY(input_cast(p, part, k, CEK_DTYPE_NONE));
+out:
+    return st;
+}
+
 static cek_status inputs_cast(pass *p, int part, cek_dtype type)
 {
     cek_status st = CEK_OK;
@@ -204,7 +218,9 @@ static cek_status type_give(pass *p, int part, cek_dtype *type)
     case CEK__TYPES_LOSS:
         *type = *type == CEK_I32 ? CEK_I32 : CEK_DTYPE_NONE;
         return inputs_cast(p, part, CEK_DTYPE_NONE);
-    case CEK__TYPES_ANY: *type = at->kind == CEK__PART_CHAIN ? chain_type(p, at) : CEK_DTYPE_NONE; return CEK_OK;
+    case CEK__TYPES_ANY:
+        *type = at->kind == CEK__PART_CHAIN ? chain_type(p, at) : CEK_DTYPE_NONE;
+        return at->kind == CEK__PART_REDUCE && at->reduce.second ? factors_cast(p, part) : CEK_OK;
     case CEK__TYPES_SOURCE: *type = source_type(p, at); return CEK_OK;
     default: CEK_FAIL(CEK_INVALID, "%s: no rule for its types", cek__part_class_of(at->kind)->name);
     }

@@ -3,6 +3,7 @@
 
 #include "core/base/options.h"
 #include "core/base/status.h"
+#include "nn/graph/normalise.h"
 
 static cek_status layer_take(const cek__layer *l, const cek_batch_norm_layer *from, cek_batch_norm_layer *n)
 {
@@ -70,22 +71,56 @@ out:
     return st;
 }
 
+/* The variance around `mean`, of what counts. */
+static cek_status around(cek__layer *l, int mean, uint32_t axes, int *out)
+{
+    cek_status st;
+    cek__part squares = { .kind = CEK__PART_REDUCE,
+                          .inputs = 2,
+                          .input = { l->x[0], mean },
+                          .reduce = { CEK_REDUCE_SUM_SQUARES, axes, .masked = true, .centre = true } };
+    int number, sum;
+
+    CEK_TRY(cek__graph_add(l->graph, &squares, &sum));
+    CEK_TRY(cek__count(l->graph, l->x[0], axes, &number));
+    return cek__chain(l->graph, CEK_PW_DIV, sum, number, out);
+out:
+    return st;
+}
+
+/* [C,1,..] of 1 / sqrt(variance + epsilon) */
+static cek_status rest_of(cek__layer *l, int variance, double epsilon, int *out)
+{
+    cek_status st;
+    cek__part chain = { .kind = CEK__PART_CHAIN,
+                        .inputs = 1,
+                        .chain = { 4,
+                                   { { .code = CEK_PW_ADD_IMM, .imm = epsilon },
+                                     { .code = CEK_PW_SQRT, .a = 1 },
+                                     { .code = CEK_PW_CONST, .imm = 1 },
+                                     { .code = CEK_PW_DIV, .a = 3, .b = 2 } } } };
+
+    CEK_TRY(spread(l, variance, &chain.input[0]));
+    return cek__graph_add(l->graph, &chain, out);
+out:
+    return st;
+}
+
 /* By the statistics of what is there, which go to the running ones. */
 static cek_status training(cek__layer *l, const cek__batch_norm *n, const int affine[2], int *out)
 {
     cek_status st;
     const uint32_t axes = ((1u << l->in.rank) - 1) & ~2u;
-    int mean, spread_mean, centred, squares, variance, kept;
+    int mean, spread_mean, rest, variance, kept;
 
     CEK_TRY(cek__reduce_masked(l->graph, l->x[0], CEK_REDUCE_MEAN, axes, &mean));
     CEK_TRY(spread(l, mean, &spread_mean));
-    CEK_TRY(cek__chain(l->graph, CEK_PW_SUB, l->x[0], spread_mean, &centred));
-    CEK_TRY(cek__chain(l->graph, CEK_PW_MUL, centred, centred, &squares));
-    CEK_TRY(cek__reduce_masked(l->graph, squares, CEK_REDUCE_MEAN, axes, &variance));
+    CEK_TRY(around(l, mean, axes, &variance));
+    CEK_TRY(rest_of(l, variance, n->epsilon, &rest));
     CEK_TRY(unbiased(l, variance, axes, &kept));
     CEK_TRY(cek__layer_contribute(l, n->running[0], mean, n->momentum));
     CEK_TRY(cek__layer_contribute(l, n->running[1], kept, n->momentum));
-    st = scaled(l, centred, variance, n->epsilon, affine, out);
+    st = cek__normalise(l->graph, l->x[0], spread_mean, rest, affine, out);
 out:
     return st;
 }

@@ -1,4 +1,5 @@
 /* graph.c - the parts: their gradients against central differences, what the passes make of small graphs, refusals. */
+#include "nn/graph/normalise.h"
 #include "tests/graph_check.h"
 
 static cek__dims dims(int rank, int64_t a, int64_t b, int64_t c, int64_t d)
@@ -256,6 +257,48 @@ START_TEST(a_layer_is_one_operation_and_its_gradients_two)
 }
 END_TEST
 
+/* Way back: two sums of what has the size of the samples, and one chain; the rest is as small as a channel. */
+START_TEST(a_normalisation_is_one_chain_and_its_gradients_two_sums_and_one)
+{
+    static net n;
+    int x, y, affine[2], statistics[2];
+
+    net_open(&n);
+    x = chain(&n, CEK_PW_MUL, samples(&n, per_sample(2, 4, 0, 0)), parameter(&n, dims(1, 4, 0, 0, 0), -1, 1));
+    for (int k = 0; k < 2; k++) {
+        affine[k] = parameter(&n, dims(1, 4, 0, 0, 0), -1, 1);
+        assert_ok(cek__reduce_masked(&n.graph, x, k ? CEK_REDUCE_SUM_SQUARES : CEK_REDUCE_SUM, 1, &statistics[k]));
+    }
+    assert_ok(cek__normalise(&n.graph, x, statistics[0], statistics[1], affine, &y));
+    loss_add(&n, y);
+    passes(&n);
+    text_is(&n.graph, "%1 [4] = parameter\n"
+                      "%2 [N,4] = input\n"
+                      "%3 [N,4] = chain %2 %1\n"
+                      "%4 [4] = parameter\n"
+                      "%5 [4] = reduce %3\n"
+                      "%6 [4] = parameter\n"
+                      "%7 [4] = reduce %3\n"
+                      "%8 [N,4] = chain %3 %5 %7 %4 %6\n"
+                      "%9 [N,4] f64 = target\n"
+                      "%10 [N,4] = squared_error %8 %9\n"
+                      "%11 [4] = reduce %10 (backward)\n"
+                      "%12 [4] = reduce %3 %10 %5 (backward)\n"
+                      "%13 [4] = chain %12 %7 (backward)\n"
+                      "%14 [N] = chain (backward)\n"
+                      "%15 [1] = reduce %14 (backward)\n"
+                      "%16 [1] = chain %15 (backward)\n"
+                      "%17 [4] = chain %7 %4 (backward)\n"
+                      "%18 [4] = chain %11 %16 %7 %4 (backward)\n"
+                      "%19 [4] = chain %12 %16 %7 %4 (backward)\n"
+                      "%20 [N,4] = chain %10 %3 %5 %17 %18 %19 (backward)\n"
+                      "%21 [N,4] = chain %20 %2 (backward)\n"
+                      "%22 [4] = reduce %21 (backward)\n"
+                      "%23 [4] = chain %11 (backward)\n");
+    net_close(&n);
+}
+END_TEST
+
 /* ReLU comes behind the pool that alone reads it; what nobody reads is gone. */
 START_TEST(less_is_computed)
 {
@@ -323,6 +366,7 @@ int main(void)
     tcase_add_test(tcase, residual);
     tcase_add_loop_test(tcase, windows, 0, 4);
     tcase_add_test(tcase, a_layer_is_one_operation_and_its_gradients_two);
+    tcase_add_test(tcase, a_normalisation_is_one_chain_and_its_gradients_two_sums_and_one);
     tcase_add_test(tcase, less_is_computed);
     tcase_add_test(tcase, what_does_not_fit_is_refused);
     suite_add_tcase(suite, tcase);
