@@ -128,6 +128,8 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/product/plan.c \
     %D%/cpu/product/product.c \
     %D%/cpu/product/product.h \
+    %D%/cpu/product/thin.c \
+    %D%/cpu/product/thin.h \
     %D%/cpu/product/vector.c \
     %D%/cpu/product/vector.h \
     %D%/cpu/product/walk.c \

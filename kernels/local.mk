@@ -24,6 +24,7 @@ kernels_cpu_sources = \
     %D%/cpu/reduce.c \
     %D%/cpu/table.c \
     %D%/cpu/table.h \
+    %D%/cpu/thin.c \
     %D%/cpu/tile.h \
     %D%/cpu/transpose_f32.c \
     %D%/cpu/vector.h \

@@ -16,16 +16,24 @@
 
 #if defined CEK_ISA_AVX512
 #include <immintrin.h>
-enum { VL = 16, TILE_ROWS = 14, TILE_VECTORS = 2 }; /* 28 sums + 2 of B + 1 of A of 32 registers */
+enum { REGISTERS = 32, VL = 16, TILE_ROWS = 14, TILE_VECTORS = 2 }; /* 28 sums + 2 of B + 1 of A of 32 registers */
 #elif defined CEK_ISA_AVX2
 #include <immintrin.h>
-enum { VL = 8, TILE_ROWS = 6, TILE_VECTORS = 2 }; /* 12 sums + 2 of B + 1 of A of 16 registers */
+enum { REGISTERS = 16, VL = 8, TILE_ROWS = 6, TILE_VECTORS = 2 }; /* 12 sums + 2 of B + 1 of A of 16 registers */
 #else
 #if defined __SSE2__
 #include <emmintrin.h>
 #endif
-enum { VL = 4, TILE_ROWS = 6, TILE_VECTORS = 2 }; /* the same, in registers of 16 bytes (SSE2; NEON has 32) */
+enum { REGISTERS = 16, VL = 4, TILE_ROWS = 6, TILE_VECTORS = 2 }; /* the same, in 16 bytes (SSE2; NEON has 32) */
 #endif
+
+/* Sums are registers only where the loops over them are gone. clang 14 takes no number of times for that. */
+#if defined __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
 enum { TILE_COLUMNS = TILE_VECTORS * VL };
 
 /* Vectors in registers, and the same in memory of any alignment and declared type. */

@@ -46,6 +46,24 @@ typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int
 typedef void cpu_gemm_edge(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
                            const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store);
 
+/* A product of a few rows, whose B is read once, where it lies:
+ *
+ *     C[i][j] = (add ? C[i][j] : 0) + sum over k of A(i,k) * B[k][j]        i < rows, j < columns
+ *
+ * A(i,k) is a[i * lda + k * step], B[k][j] is element k * ldb + j of b, C[i][j] is c[i * ldc + j]. */
+enum { CPU_THIN_MAX = 7 };
+typedef struct cpu_thin {
+    int64_t rows, depth, columns; /* 1 <= rows <= CPU_THIN_MAX */
+    const float *a;
+    int64_t lda, step;
+    cpu_type type; /* of B */
+    const void *b;
+    int64_t ldb;
+    float *c;
+    int64_t ldc;
+    int add;
+} cpu_thin;
+
 /* Products of a type that is narrower than a float, by tiles of their own: what a tile takes for a float is then a word
  * of `unit` elements that are neighbours in k, and its depth counts words. Everything else is as with floats. */
 typedef struct cpu_words {
@@ -83,6 +101,7 @@ typedef struct cpu_kernels {
     cpu_gemm_edge *const *edge; /* the same */
     const cpu_words *bf16;      /* NULL: products of bf16 are such of floats */
     void (*drain)(void);
+    void (*thin)(const cpu_thin *product);
     /* out[r] = sum over k of x[k] * w[r * ldw + k], r < rows */
     void (*dots)(int64_t rows, int64_t depth, const float *x, const float *w, int64_t ldw, float *out);
     /* to[j * ldto + i] = from[i * ld + j], i < rows, j < columns */

@@ -13,6 +13,7 @@ const cpu_kernels ISA_NAME(cek__kernels) = {
     .bf16 = &ISA_NAME(bf16_words),
 #endif
     .drain = ISA_NAME(drain),
+    .thin = ISA_NAME(thin),
     .dots = ISA_NAME(dots_f32),
     .transpose = ISA_NAME(transpose_f32),
     .panels = ISA_NAME(panels),

@@ -12,13 +12,6 @@
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/vector.h"
 
-/* Sums are registers only where the loops over them are gone. clang 14 takes no number of times for that. */
-#if defined __clang__
-#define TILE_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define TILE_UNROLL _Pragma("GCC unroll 16")
-#endif
-
 /* `last`: columns of the last vector, VL where compilers see that all of it is wanted.
  *
  * The rows of A are reached from one pointer that walks down three rows at a time, because 14 row
@@ -36,28 +29,28 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
     for (int64_t k = 0; k < depth; k++) {
         const float *row = a + a_offset[k], *column = b + b_offset[k];
         vf y[TILE_VECTORS];
-        TILE_UNROLL
+        UNROLL
         for (int j = 0; j < vectors; j++)
             y[j] = j + 1 < vectors || last == VL ? v_load(column + j * VL) : v_load_part(column + j * VL, last);
         if (last == VL) {
             __builtin_prefetch(next, 0, 2);
             next += ldnext;
         }
-        TILE_UNROLL
+        UNROLL
         for (int i = 0; i < rows; i++) {
             if (i > 0 && i % 3 == 0) {
                 row += three;
                 __asm__ volatile("" : "+r"(row) : : "memory");
             }
             const vf x = TILE_ALL(row + i % 3 * lda);
-            TILE_UNROLL
+            UNROLL
             for (int j = 0; j < vectors; j++)
                 sum[i][j] = TILE_ADD(x, y[j], sum[i][j]);
         }
     }
-    TILE_UNROLL
+    UNROLL
     for (int i = 0; i < rows; i++, c += ldc) {
-        TILE_UNROLL
+        UNROLL
         for (int j = 0; j < vectors; j++) {
             float *to = c + j * VL;
             if (j + 1 == vectors && last != VL)

@@ -13,7 +13,8 @@ static const shape shapes[] = {
     { 1, 1, 1, 1 },     { 1, 1, 0, 1 },      { 5, 3, 0, 2 },     { 2, 3, 4, 5 },     { 14, 32, 8, 1 },
     { 13, 31, 33, 1 },  { 15, 33, 65, 2 },   { 6, 16, 385, 1 },  { 7, 17, 400, 1 },  { 1, 129, 70, 1 },
     { 129, 1, 70, 1 },  { 1, 33, 3000, 1 },  { 33, 2, 2500, 1 }, { 113, 97, 31, 1 }, { 130, 70, 390, 1 },
-    { 28, 500, 64, 1 }, { 300, 10, 100, 3 }, { 9, 64, 4200, 1 },
+    { 28, 500, 64, 1 }, { 300, 10, 100, 3 }, { 9, 64, 4200, 1 }, { 1, 450, 600, 1 }, { 5, 530, 5, 2 },
+    { 3, 1030, 7, 1 },  { 7, 40, 6, 1 },     { 90, 6, 20, 1 },
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -313,6 +314,32 @@ START_TEST(a_single_product_of_bf16_keeps_denormal_numbers)
 }
 END_TEST
 
+/* Packing would be as much work as the product. */
+START_TEST(a_matrix_that_lies_along_few_rows_is_read_where_it_lies)
+{
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int type = CPU_F32; type <= CPU_F16; type++)
+            for (int64_t few = 1; few <= 9; few++)
+                for (int swapped = 0; swapped < 2; swapped++) {
+                    const gemm_matrix x = { (cpu_type)type, 300, 1, 0 }, w = { (cpu_type)type, 5000, 1, 0 };
+                    const gemm_matrix xt = { (cpu_type)type, 1, 300, 0 }, wt = { (cpu_type)type, 1, 5000, 0 };
+                    const gemm_desc d = { .m = swapped ? 5000 : few,
+                                          .n = swapped ? few : 5000,
+                                          .k = 300,
+                                          .batch = 1,
+                                          .a = swapped ? wt : x,
+                                          .b = swapped ? xt : w,
+                                          .c = { CPU_F32, swapped ? few : 5000, 1, 0 } };
+                    gemm_plan plan;
+                    cek__gemm_plan(&d, config, 2, &plan);
+                    EXPECT(plan.product.thin == (few <= 7) && (few > 7 || plan.swapped == swapped),
+                           "%s: type %d, %d of them%s: \"%s\"", config->isa, type, (int)few,
+                           swapped ? ", as columns" : "", plan.algorithm);
+                }
+}
+END_TEST
+
 /* Which thread does what must not matter, nor how many there are. */
 START_TEST(bits_do_not_depend_on_the_number_of_workers)
 {
@@ -478,6 +505,7 @@ int main(void)
     tcase_add_test(tests, low_precision_is_converted_on_the_way);
     tcase_add_test(tests, bf16_is_multiplied_in_words_where_there_are_such);
     tcase_add_test(tests, a_single_product_of_bf16_keeps_denormal_numbers);
+    tcase_add_test(tests, a_matrix_that_lies_along_few_rows_is_read_where_it_lies);
     tcase_add_test(tests, bits_do_not_depend_on_the_number_of_workers);
     tcase_add_test(tests, large_results_are_exact_aligned_or_not);
     tcase_add_test(tests, nan_reaches_every_element_it_belongs_to_and_no_other);

@@ -58,6 +58,15 @@ static pack_way way_b(const gemm_desc *d, const cpu_config *config)
     return is_near(d) && d->b.col_stride == 1 && d->n % config->kernels->nr == 0 ? PACK_DIRECT : cek__pack_way_b(&d->b);
 }
 
+/* A few rows of A, or columns of B where those are its roles, against rows of memory. Near operands that need no
+ * packing are tiles' work: their sums stay in registers. */
+static int is_thin(const gemm_desc *d, const cpu_config *config)
+{
+    return d->m <= CPU_THIN_MAX && d->k > 0 && d->b.col_stride == 1 &&
+           (d->a.type == CPU_F32 || d->a.col_stride == 1 || d->a.row_stride == 1) &&
+           (d->m == 1 || way_b(d, config) != PACK_DIRECT);
+}
+
 static void plan_one(const gemm_desc *desc, const cpu_config *config, int workers, int swapped, gemm_plan *out)
 {
     const gemm_desc *d = desc;
@@ -92,15 +101,19 @@ static void plan_one(const gemm_desc *desc, const cpu_config *config, int worker
         .way_b = way_b(d, config),
         .store_across = d->c.col_stride != 1,
     };
-    cek__product_words(&out->product, d->a.type, d->b.type);
-    out->product.sizes.kc = whole_depth(desc, out->product.k, config);
+    out->product.thin = is_thin(d, config) && !(swapped && d->sum);
+    if (!out->product.thin) {
+        cek__product_words(&out->product, d->a.type, d->b.type);
+        out->product.sizes.kc = whole_depth(desc, out->product.k, config);
+    }
     cek__product_plan(&out->product);
 }
 
 void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers, gemm_plan *out)
 {
-    static const char *const names[2][2][2] = {
+    static const char *const names[3][2][2] = {
         { { "gemm", "gemm, swapped" }, { "gemm, split k", "gemm, swapped, split k" } },
+        { { "gemm, thin", "gemm, thin, swapped" }, { "gemm, thin, split k", "gemm, thin, swapped, split k" } },
         { { "gemm, words", "gemm, words, swapped" }, { "gemm, words, split k", "gemm, words, swapped, split k" } },
     };
     gemm_plan swapped;
@@ -123,7 +136,7 @@ void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers
     if (swapped.product.cost < out->product.cost)
         *out = swapped;
     out->workspace_bytes = out->product.workspace_bytes;
-    out->algorithm = names[out->product.words != NULL][out->product.splits > 1][out->swapped];
+    out->algorithm = names[out->product.thin ? 1 : out->product.words ? 2 : 0][out->product.splits > 1][out->swapped];
 }
 
 typedef struct call {

@@ -3,6 +3,7 @@
  * Owns: the cost model and its constants. Must not know: the run (product.c). */
 #include "backends/cpu/product/product.h"
 
+#include "backends/cpu/product/thin.h"
 #include "backends/cpu/sizes.h"
 
 /* Costs in cycles of one fused multiply-add on a whole vector, measured on a Zen 4 core from L2. */
@@ -128,17 +129,13 @@ void cek__product_words(product_plan *p, cpu_type a, cpu_type b)
     p->k = ceil_div(p->k, words->unit);
 }
 
-void cek__product_plan(product_plan *p)
+static void all_choose(product_plan *p)
 {
-    const int64_t nr = p->config->kernels->nr, ld = ceil_div(p->n, nr) * nr;
-    walk_scratch none;
+    const int workers = p->workers;
 
-    if (p->workers < 1)
-        p->workers = 1;
     depth_choose(p);
     if (p->splits > 1)
         p->in_place = p->add = 0;
-    const int workers = p->workers;
     p->workers = 1;
     blocks_choose(p);
     p->serial = p->cost < PRODUCT_SERIAL_CYCLES;
@@ -146,8 +143,21 @@ void cek__product_plan(product_plan *p)
         p->workers = workers;
         blocks_choose(p);
     }
+}
+
+void cek__product_plan(product_plan *p)
+{
+    const int64_t nr = p->config->kernels->nr, ld = ceil_div(p->n, nr) * nr;
+    walk_scratch none;
+
+    if (p->workers < 1)
+        p->workers = 1;
+    if (p->thin)
+        cek__thin_plan(p);
+    else
+        all_choose(p);
     sizes_complete(p);
-    p->stream = p->in_place && !p->add && p->k <= p->sizes.kc && p->batch * p->m * p->n * 4 >= STREAM_BYTES;
+    p->stream = !p->thin && p->in_place && !p->add && p->k <= p->sizes.kc && p->batch * p->m * p->n * 4 >= STREAM_BYTES;
     const int64_t sum = p->sum == PRODUCT_NO_SUM ? 0 : p->sum == PRODUCT_ROW_SUM ? p->m : p->n;
     p->partial_bytes = ((size_t)(p->splits * p->batch * sum) * 4 + 63) / 64 * 64;
     if (p->splits > 1)

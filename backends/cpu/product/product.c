@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "backends/cpu/product/thin.h"
 #include "backends/cpu/sizes.h"
 
 enum { REDUCE_ROWS = 8 }; /* rows of partial results added by one task */
@@ -103,7 +104,10 @@ static void block_task(void *arg, int64_t task, int worker)
         t.row_sum = r->sums + (split * plan->batch + index) * plan->m + t.row;
     if (plan->sum == PRODUCT_COLUMN_SUM && p.sum && row_block == 0)
         t.col_sum = r->sums + (split * plan->batch + index) * plan->n + t.col;
-    cek__walk(&w, &t, &scratch);
+    if (plan->thin)
+        cek__thin_walk(&p, &t, plan->sizes.kc, w.take, &scratch);
+    else
+        cek__walk(&w, &t, &scratch);
 }
 
 /* Adds the partial results of a few rows, in order, and finishes them. */

@@ -1,0 +1,94 @@
+/* thin.c - a few rows times a matrix that is read once, where it lies: products of which memory is the limit.
+ *
+ * Owns: the order in which rows are read. Must not know: tasks, parts of k, epilogues.
+ *
+ * A few rows of B pass side by side, each a stream that processors fetch ahead, and sums wait in L1 meanwhile. Columns
+ * from top to bottom would be short runs, each in its own page. Every sum is one chain over k, in order. */
+#include "kernels/cpu/half.h"
+#include "kernels/cpu/table.h"
+
+/* `count` vectors of columns; where is_part, the lanes of one that are left. */
+V_INLINE void vectors(cpu_type type, int rows, int count, int is_part, int64_t lanes, int64_t depth, const cpu_thin *t,
+                      const float *a, const char *b, float *c, int add)
+{
+    const int64_t bytes = cpu_type_bytes(type);
+    vf sum[CPU_THIN_MAX][4], x[4];
+
+    if (rows == 0)
+        return;
+    UNROLL
+    for (int i = 0; i < rows; i++) {
+        UNROLL
+        for (int v = 0; v < count; v++) {
+            const float *at = c + i * t->ldc + v * VL;
+            sum[i][v] = !add ? (vf){ 0 } : is_part ? v_load_part(at, lanes) : v_load(at);
+        }
+    }
+    for (; depth > 0; depth--, a += t->step, b += t->ldb * bytes) {
+        UNROLL
+        for (int v = 0; v < count; v++)
+            x[v] = is_part ? v_load_typed_part(type, b, lanes) : v_load_typed(type, b + v * VL * bytes);
+        UNROLL
+        for (int i = 0; i < rows; i++) {
+            const vf all = v_all(a[i * t->lda]);
+            UNROLL
+            for (int v = 0; v < count; v++)
+                sum[i][v] = v_fma(all, x[v], sum[i][v]);
+        }
+    }
+    UNROLL
+    for (int i = 0; i < rows; i++) {
+        UNROLL
+        for (int v = 0; v < count; v++)
+            if (is_part)
+                v_store_part(c + i * t->ldc, lanes, sum[i][v]);
+            else
+                v_store(c + i * t->ldc + v * VL, sum[i][v]);
+    }
+}
+
+V_INLINE void strips(cpu_type type, int rows, const cpu_thin *t)
+{
+    /* Where registers are few, vectors of B are loaded twice, for half of the rows each, rather than one by one. */
+    const int low = REGISTERS < 32 && rows > 4 ? (rows + 1) / 2 : rows, high = rows - low;
+    const int fit = (REGISTERS - 2) / (low + 1), count = fit < 4 ? fit : 4;
+    /* Rows of B at once. Of 8 that lie 4096 bytes apart L1 loses some before they are used; that costs more than
+     * loading and storing sums twice as often only where there are hardly any. */
+    const int64_t bytes = cpu_type_bytes(type), streams = rows < 4 ? 4 : 8;
+
+    for (int64_t k = 0; k < t->depth; k += streams) {
+        const int64_t depth = t->depth - k < streams ? t->depth - k : streams;
+        const float *a = t->a + k * t->step;
+        const char *b = (const char *)t->b + k * t->ldb * bytes;
+        const int add = t->add || k > 0;
+        int64_t j = 0;
+        for (; j + count * VL <= t->columns; j += count * VL) {
+            vectors(type, low, count, 0, 0, depth, t, a, b + j * bytes, t->c + j, add);
+            vectors(type, high, count, 0, 0, depth, t, a + low * t->lda, b + j * bytes, t->c + j + low * t->ldc, add);
+        }
+        for (; j < t->columns; j += VL)
+            vectors(type, rows, 1, 1, t->columns - j < VL ? t->columns - j : VL, depth, t, a, b + j * bytes, t->c + j,
+                    add);
+    }
+}
+
+V_INLINE void thin(cpu_type type, const cpu_thin *t)
+{
+    switch (t->rows) {
+    case 1: strips(type, 1, t); break;
+    case 2: strips(type, 2, t); break;
+    case 3: strips(type, 3, t); break;
+    case 4: strips(type, 4, t); break;
+    case 5: strips(type, 5, t); break;
+    case 6: strips(type, 6, t); break;
+    case 7: strips(type, 7, t); break;
+    default: break;
+    }
+}
+
+void ISA_NAME(thin)(const cpu_thin *t)
+{
+#define THIN(type) thin(type, t)
+    FOR_TYPE(t->type, THIN)
+#undef THIN
+}
