@@ -22,7 +22,6 @@ static inline int64_t cpu_type_bytes(cpu_type type)
 }
 
 enum { CPU_MR_MAX = 16, CPU_NR_MAX = 64 }; /* bounds of every kernel's tile */
-enum { CPU_DOTS = 4 };                     /* rows of `dots` that are computed together */
 
 /* How a tile's sums meet C. CPU_STREAM is CPU_STORE past the caches, for a C that would only push
  * everything else out of them; C's rows are then aligned to 64 bytes, and `drain` is called before
@@ -102,8 +101,9 @@ typedef struct cpu_kernels {
     const cpu_words *bf16;      /* NULL: products of bf16 are such of floats */
     void (*drain)(void);
     void (*thin)(const cpu_thin *product);
-    /* out[r] = sum over k of x[k] * w[r * ldw + k], r < rows */
-    void (*dots)(int64_t rows, int64_t depth, const float *x, const float *w, int64_t ldw, float *out);
+    /* out[i * ldout + r] = sum over k of x[i * ldx + k] * w[r * ldw + k], i < xs, r < rows */
+    void (*dots)(int64_t xs, int64_t rows, int64_t depth, const float *x, int64_t ldx, const float *w, int64_t ldw,
+                 float *out, int64_t ldout);
     /* to[j * ldto + i] = from[i * ld + j], i < rows, j < columns */
     void (*transpose)(int64_t rows, int64_t columns, const float *from, int64_t ld, float *to, int64_t ldto);
     /* Cuts rows, of `type`, into panels of `width` columns (width == nr, or <= mr):

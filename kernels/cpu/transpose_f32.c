@@ -2,11 +2,8 @@
  *
  * Owns: the 4 x 4 blocks in registers and their edges.
  * Must not know: panels, blocks of products. */
-#include "kernels/cpu/isa.h"
 #include "kernels/cpu/table.h"
-
-typedef float v4 __attribute__((vector_size(16)));
-typedef float v4_mem __attribute__((vector_size(16), aligned(4), may_alias));
+#include "kernels/cpu/vector.h"
 
 static inline void transpose_4x4(const float *from, int64_t ld, float *to, int64_t ldto)
 {

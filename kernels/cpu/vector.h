@@ -175,12 +175,39 @@ V_INLINE vl v_mul_low(vl a, uint32_t b)
 
 /* Sums and extremes over the lanes, as a tree, so that the order is fixed. v_max_lanes: NaN if
  * any lane is. */
+typedef float v4 __attribute__((vector_size(16)));
+typedef float v4_mem __attribute__((vector_size(16), aligned(4), may_alias));
+
+/* The tree down to four lanes. Compilers take a loop over lanes through memory. */
+V_INLINE v4 v_fold(vf v)
+{
+#if defined CEK_ISA_AVX512
+    typedef float v8 __attribute__((vector_size(32)));
+    const v8 half = __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7) +
+                    __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15);
+#elif defined CEK_ISA_AVX2
+    const vf half = v;
+#else
+    return v;
+#endif
+#if defined CEK_ISA_AVX512 || defined CEK_ISA_AVX2
+    return __builtin_shufflevector(half, half, 0, 1, 2, 3) + __builtin_shufflevector(half, half, 4, 5, 6, 7);
+#endif
+}
+
 V_INLINE float v_sum_lanes(vf v)
 {
-    for (int half = VL / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++)
-            v[i] += v[i + half];
-    return v[0];
+    const v4 s = v_fold(v);
+    return (s[0] + s[2]) + (s[1] + s[3]);
+}
+
+/* Of four vectors. */
+V_INLINE v4 v_sums_lanes(vf a, vf b, vf c, vf d)
+{
+    const v4 e = v_fold(a), f = v_fold(b), g = v_fold(c), h = v_fold(d);
+    const v4 ef = __builtin_shufflevector(e, f, 0, 1, 4, 5) + __builtin_shufflevector(e, f, 2, 3, 6, 7);
+    const v4 gh = __builtin_shufflevector(g, h, 0, 1, 4, 5) + __builtin_shufflevector(g, h, 2, 3, 6, 7);
+    return __builtin_shufflevector(ef, gh, 0, 2, 4, 6) + __builtin_shufflevector(ef, gh, 1, 3, 5, 7);
 }
 
 /* max that hands NaN on: a where it is larger or NaN, unless b is NaN already. */

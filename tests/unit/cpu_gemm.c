@@ -14,7 +14,7 @@ static const shape shapes[] = {
     { 13, 31, 33, 1 },  { 15, 33, 65, 2 },   { 6, 16, 385, 1 },  { 7, 17, 400, 1 },  { 1, 129, 70, 1 },
     { 129, 1, 70, 1 },  { 1, 33, 3000, 1 },  { 33, 2, 2500, 1 }, { 113, 97, 31, 1 }, { 130, 70, 390, 1 },
     { 28, 500, 64, 1 }, { 300, 10, 100, 3 }, { 9, 64, 4200, 1 }, { 1, 450, 600, 1 }, { 5, 530, 5, 2 },
-    { 3, 1030, 7, 1 },  { 7, 40, 6, 1 },     { 90, 6, 20, 1 },
+    { 3, 1030, 7, 1 },  { 7, 40, 6, 1 },     { 90, 6, 20, 1 },   { 6, 39, 80, 1 },
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
@@ -238,6 +238,18 @@ START_TEST(epilogues_follow_the_formula)
 }
 END_TEST
 
+/* Rows and columns along k both, without a sum: nothing is packed. */
+START_TEST(dot_products_follow_the_formula)
+{
+    for (int accumulate = 0; accumulate < 2; accumulate++)
+        for (int flip = 0; flip < 2; flip++)
+            check_kind(&(kind){
+                .flip_b = 1, .flip_c = flip, .spread = 1, .accumulate = accumulate, .bias = flip, .integers = 1 });
+    check_kind(&(kind){ .flip_b = 1, .spread = 1, .bias = 1, .act = CPU_ACT_TANH });
+    check_kind(&(kind){ .flip_b = 1, .spread = 1, .c = CPU_BF16, .accumulate = 1, .shared_b = 1 });
+}
+END_TEST
+
 START_TEST(low_precision_is_converted_on_the_way)
 {
     for (int type = CPU_BF16; type <= CPU_F16; type++)
@@ -346,6 +358,7 @@ START_TEST(bits_do_not_depend_on_the_number_of_workers)
     const kind kinds[] = { { .spread = 1 },
                            { .spread = 1, .flip_b = 1, .bias = 1, .sum = 1 },
                            { .spread = 1, .flip_a = 1 },
+                           { .spread = 1, .flip_b = 1 },
                            { .spread = 1, .a = CPU_BF16, .b = CPU_BF16, .bias = 1, .sum = 1 },
                            { .spread = 1, .a = CPU_BF16, .b = CPU_BF16, .flip_a = 1, .flip_b = 1 } };
     for (int s = 0; s < SHAPES; s++)
@@ -502,6 +515,7 @@ int main(void)
     tcase_add_test(tests, every_layout_is_exact_on_integers);
     tcase_add_test(tests, sums_stay_within_the_error_of_their_arithmetic);
     tcase_add_test(tests, epilogues_follow_the_formula);
+    tcase_add_test(tests, dot_products_follow_the_formula);
     tcase_add_test(tests, low_precision_is_converted_on_the_way);
     tcase_add_test(tests, bf16_is_multiplied_in_words_where_there_are_such);
     tcase_add_test(tests, a_single_product_of_bf16_keeps_denormal_numbers);

@@ -123,9 +123,10 @@ void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers
     }
     plan_one(desc, config, workers, 0, out);
     plan_one(desc, config, workers, 1, &swapped);
-    /* near operands of a few rows: a tile multiplies them sooner than rows of B can be summed up across */
+    /* of short rows most of the work is to add up what is in a vector's lanes: tiles multiply several of them sooner */
     const int64_t rows = desc->m < desc->n ? desc->m : desc->n;
-    if ((rows == 1 || !is_near(desc)) && (cek__gemm_is_vector(&out->d) || cek__gemm_is_vector(&swapped.d))) {
+    if ((rows <= 2 || desc->k >= config->kernels->nr) &&
+        (cek__gemm_is_vector(&out->d) || cek__gemm_is_vector(&swapped.d))) {
         if (!cek__gemm_is_vector(&out->d))
             *out = swapped;
         out->vector = 1;

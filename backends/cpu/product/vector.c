@@ -3,16 +3,20 @@
  * Owns: tasks of columns. Must not know: blocks, panels. */
 #include "backends/cpu/product/vector.h"
 
+#include "backends/cpu/sizes.h"
+
 enum {
-    ROWS_MAX = 4, /* every row reads a block of B again, from L2 at best: packing for tiles wins beyond */
-    COLUMNS = 16, /* of one task: with 1,024 of k, 64 KiB of B */
+    ROWS_MAX = 7,      /* with more, tiles of what was packed are the faster */
+    COLUMNS = 64,      /* of one task at most, */
+    COLUMNS_LEAST = 8, /* and as few as this ... */
+    ELEMENTS = 1 << 14 /* of B: 64 KiB, where k is large */
 };
 
 typedef struct run {
     const gemm_plan *plan;
     const product_source *source;
-    float *scratch; /* [worker][3][COLUMNS]: sums, and two lines for the epilogue */
-    int64_t blocks;
+    float *scratch;          /* [worker][ROWS_MAX + 2][COLUMNS]: sums, and two lines for the epilogue */
+    int64_t columns, blocks; /* columns of a task; tasks of a product */
 } run;
 
 int cek__gemm_is_vector(const gemm_desc *d)
@@ -23,7 +27,7 @@ int cek__gemm_is_vector(const gemm_desc *d)
 
 size_t cek__gemm_vector_workspace(int workers)
 {
-    return (size_t)workers * 3 * COLUMNS * 4;
+    return (size_t)workers * (ROWS_MAX + 2) * COLUMNS * 4;
 }
 
 static void columns_task(void *arg, int64_t task, int worker)
@@ -31,20 +35,24 @@ static void columns_task(void *arg, int64_t task, int worker)
     const run *r = arg;
     const gemm_desc *d = &r->plan->d;
     const cpu_kernels *kernels = r->plan->product.config->kernels;
-    const int64_t col = task % r->blocks * COLUMNS, cols = d->n - col < COLUMNS ? d->n - col : COLUMNS;
-    float *sums = r->scratch + (int64_t)worker * 3 * COLUMNS;
+    const int64_t col = task % r->blocks * r->columns, cols = least(r->columns, d->n - col);
+    float *scratch = r->scratch + (int64_t)worker * (ROWS_MAX + 2) * COLUMNS, *sums = scratch;
     product_part p = { .kernels = kernels, .owner = r->source->owner, .index = task / r->blocks };
+    int64_t ld = COLUMNS;
 
     r->source->open(p.owner, p.index, &p);
-    for (int64_t row = 0; row < d->m; row++) {
-        kernels->dots(cols, d->k, (const float *)p.a.at + row * d->a.row_stride,
-                      (const float *)p.b.at + col * d->b.col_stride, d->b.col_stride, sums);
-        cek__epilogue(kernels, &p.e, row, 1, col, cols, sums, 0, sums + COLUMNS);
+    if (p.e.to.type == CPU_F32 && p.e.to.col_stride == 1 && !p.e.accumulate) {
+        sums = (float *)p.e.c + col;
+        ld = p.e.to.row_stride;
     }
+    kernels->dots(d->m, cols, d->k, p.a.at, d->a.row_stride, (const float *)p.b.at + col * d->b.col_stride,
+                  d->b.col_stride, sums, ld);
+    cek__epilogue(kernels, &p.e, 0, d->m, col, cols, sums, ld, scratch + ROWS_MAX * COLUMNS);
 }
 
 void cek__gemm_vector_run(const gemm_plan *plan, cpu_threads *threads, const product_source *source, void *workspace)
 {
-    run r = { .plan = plan, .source = source, .scratch = workspace, .blocks = (plan->d.n + COLUMNS - 1) / COLUMNS };
+    const int64_t columns = least(most(ELEMENTS / plan->d.k / COLUMNS_LEAST * COLUMNS_LEAST, COLUMNS_LEAST), COLUMNS);
+    run r = { plan, source, workspace, columns, ceil_div(plan->d.n, columns) };
     cek__threads_run(plan->product.serial ? NULL : threads, r.blocks * plan->d.batch, columns_task, &r);
 }
