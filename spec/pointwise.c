@@ -97,6 +97,9 @@ static const spec_case pointwise_cases[] = {
     REQUIRED("6x4x3/valid,x0,0,const,select:per2:valid0", FILLS),
     REQUIRED("6x4x3/valid,x0,0,const,select:per2:valid3", SPEC_F_BOTH),
     REQUIRED("6x4x3/valid,x0,0,const,select:per3", SPEC_F_BOTH), /* without BATCH all count */
+    REQUIRED("6x4x3/valid,x0,x1,mul,x2,sub,0,const,select:per3:valid2", SPEC_F_BOTH), /* and here with it */
+    REQUIRED("6x4x3/valid,x0,x1,mul,x2,sub,0,const,select:per3:valid1", SPEC_F_BOTH),
+    REQUIRED("6x4x3/valid,x0,valid,add,0,const,select:per3:valid2:acc", SPEC_F_BOTH),
     REQUIRED("6x4x3/valid,x0,0,const,select:per9:valid1", SPEC_F_BOTH), /* a sample longer than the tensor */
     REQUIRED("5x7/valid,x0,x1,select:per1:valid2:x0~^:x1~0:y~_", SPEC_F_BOTH),
     REQUIRED("5x7/valid,x0,x1,select:per1:valid2:y~^:acc", SPEC_F_BOTH),

@@ -29,6 +29,10 @@ typedef struct cpu_reduce_kernels {
     float (*run)(uint32_t function, int64_t n, const float *x);
     /* the same of every column of rows x columns numbers */
     void (*columns)(uint32_t function, int64_t rows, int64_t columns, const float *x, int64_t ldx, float *y);
+    /* the sum of every column of (x - centre) x2, or of (x - centre)^2 where x2 is NULL; centre has a number for each
+     * column */
+    void (*terms)(int64_t rows, int64_t columns, const float *x, int64_t ldx, const float *x2, int64_t ldx2,
+                  const float *centre, float *y);
 } cpu_reduce_kernels;
 
 /* What one row adds to the loss. */

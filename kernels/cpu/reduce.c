@@ -114,7 +114,50 @@ static void reduce_columns(uint32_t function, int64_t rows, int64_t n, const flo
     }
 }
 
+V_INLINE void terms(int64_t rows, int64_t n, const float *x, int64_t ldx, const float *x2, int64_t ldx2,
+                    const float *centre, float *y)
+{
+    int64_t j = 0;
+
+    for (; j + 4 * VL <= n; j += 4 * VL) {
+        vf s[4] = { { 0 } }, middle[4];
+
+        for (int q = 0; q < 4; q++)
+            middle[q] = v_load(centre + j + q * VL);
+        for (int64_t i = 0; i < rows; i++)
+            for (int q = 0; q < 4; q++) {
+                const vf from = v_load(x + i * ldx + j + q * VL) - middle[q];
+
+                s[q] += from * (x2 ? v_load(x2 + i * ldx2 + j + q * VL) : from);
+            }
+        for (int q = 0; q < 4; q++)
+            v_store(y + j + q * VL, s[q]);
+    }
+    for (; j < n; j += VL) {
+        const int64_t part = n - j < VL ? n - j : VL;
+        const vf middle = v_load_part(centre + j, part);
+        vf s = { 0 };
+
+        for (int64_t i = 0; i < rows; i++) {
+            const vf from = v_load_part(x + i * ldx + j, part) - middle;
+
+            s += from * (x2 ? v_load_part(x2 + i * ldx2 + j, part) : from);
+        }
+        v_store_part(y + j, part, s);
+    }
+}
+
+static void reduce_terms(int64_t rows, int64_t n, const float *x, int64_t ldx, const float *x2, int64_t ldx2,
+                         const float *centre, float *y)
+{
+    if (x2)
+        terms(rows, n, x, ldx, x2, ldx2, centre, y);
+    else
+        terms(rows, n, x, ldx, NULL, 0, centre, y);
+}
+
 const cpu_reduce_kernels ISA_NAME(cek__reduce_kernels) = {
     .run = reduce_run,
     .columns = reduce_columns,
+    .terms = reduce_terms,
 };

@@ -9,7 +9,9 @@
  * not, rows are added to many results at once.
  *
  * Terms that are more than elements (a second operand, a centre) are made in scratch memory, a piece of a run or some
- * rows at a time. Rows that do not count are not walked: axis 0 is as long as the batch block says. */
+ * rows at a time; what a normalisation asks for, distances from a centre squared or times a second operand, a kernel
+ * sums as it reads them, by columns of floats. Rows that do not count are not walked: axis 0 is as long as the batch
+ * block says. */
 #include <math.h>
 #include <stdio.h>
 
@@ -31,6 +33,7 @@ typedef struct reduce_op {
     struct cek_op head;
     cpu_space kept, reduced;   /* tensor 0 is X, the last one X2, or X again */
     bool terms;                /* are not elements alone */
+    bool distances;            /* and a kernel makes them as it reads columns */
     int64_t results, elements; /* results, and elements of each */
     bool columns;
     int64_t run;         /* columns: consecutive results, the last axis kept */
@@ -92,6 +95,11 @@ static void units_cut(reduce_op *r)
     r->units = (r->elements + r->unit - 1) / r->unit;
 }
 
+static bool is_sum(uint32_t function)
+{
+    return function == CEK_REDUCE_SUM || function == CEK_REDUCE_MEAN;
+}
+
 static cek_status reduce_plan(cek_op *op)
 {
     reduce_op *r = (reduce_op *)op;
@@ -100,6 +108,9 @@ static cek_status reduce_plan(cek_op *op)
     if (!type_in(d->x_type, CPU_TYPES))
         return cek__cpu_refuse_type(op, d->x_type);
     r->terms = d->op.operands & (CEK_BIT(CEK_REDUCE_X2) | CEK_BIT(CEK_REDUCE_CENTRE));
+    r->distances = d->x_type == CEK_F32 && d->op.operands & CEK_BIT(CEK_REDUCE_CENTRE) &&
+                   (d->op.operands & CEK_BIT(CEK_REDUCE_X2) ? is_sum(d->function)
+                                                            : d->function == CEK_REDUCE_SUM_SQUARES);
     split_axes(r, d, d->shape[0]);
     r->columns = is_columns(r);
     units_cut(r);
@@ -220,13 +231,18 @@ static void reduce_runs(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
+static void add_part(const job *j, const float *part, int64_t n, bool first, double *sum)
+{
+    for (int64_t c = 0; c < n; c++)
+        sum[c] = first ? part[c] : combine(j->d->function, sum[c], part[c]);
+}
+
 static void add_floats(const job *j, const float *x, int64_t rows, int64_t ldx, int64_t n, bool first, double *sum)
 {
     float part[PANEL];
 
     j->k->ops->reduce->columns(j->d->function, rows, n, x, ldx, part);
-    for (int64_t c = 0; c < n; c++)
-        sum[c] = first ? part[c] : combine(j->d->function, sum[c], part[c]);
+    add_part(j, part, n, first, sum);
 }
 
 /* Some rows of the `n` results from `result` on: where their elements are, ld elements apart. */
@@ -254,6 +270,12 @@ static void add_rows(const job *j, const rows_at *at, bool first, double *sum)
 {
     float scratch[CONVERTED_ROWS * CONVERTED_COLUMNS];
 
+    if (j->r->distances) {
+        j->k->ops->reduce->terms(at->rows, at->n, (const float *)at->x, at->ldx, (const float *)at->x2, at->ldx2,
+                                 j->centre + at->result, scratch);
+        add_part(j, scratch, at->n, first, sum);
+        return;
+    }
     if (j->d->x_type == CEK_F32 && !j->r->terms) {
         add_floats(j, (const float *)at->x, at->rows, at->ldx, at->n, first, sum);
         return;
@@ -272,7 +294,7 @@ static void columns_of(const job *j, int64_t result, const cpu_place *kept, int6
 {
     const reduce_op *r = j->r;
     const int inner = r->reduced.rank - 1;
-    const int64_t most = j->d->x_type == CEK_F32 && !r->terms ? ROWS : CONVERTED_ROWS;
+    const int64_t most = j->d->x_type == CEK_F32 && (!r->terms || r->distances) ? ROWS : CONVERTED_ROWS;
     const int64_t base = cek__place_offset(&r->kept, kept, 0), base2 = cek__place_offset(&r->kept, kept, KEPT_X2);
     const int64_t first = unit * r->unit, end = first + r->unit < r->elements ? first + r->unit : r->elements;
     cpu_place place;
