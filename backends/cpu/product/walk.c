@@ -131,7 +131,7 @@ static void tiles(const walk *w, const walk_task *t, int64_t rows, int64_t lda, 
             const float *a = s->a_panel[ip], *b = s->b_panel[jp];
             int64_t ldnext;
             const float *next = fetch_at(f, f->row + ip, jp, nr, b, &ldnext);
-            if (store == CPU_ADD)
+            if (store != CPU_STREAM)
                 c_ahead(height, left < nr ? left : nr, c + jp * nr, t->ldc);
             if (left >= nr)
                 gemm[height](depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, t->ldc, store, next, ldnext);
