@@ -15,7 +15,7 @@ void cek__conv_data_plan(conv_plan *plan)
     const conv_desc *d = &plan->d;
     const int in_place = d->x == CPU_F32 && !(d->accumulate && d->deriv != CPU_ACT_NONE);
 
-    plan->w = (windows){ .images = d->batch, .channels = conv_group_out(d), .pixel = d->out_channels };
+    plan->w = (windows){ .images = d->batch, .channels = conv_group_out(d) };
     for (int i = 0; i < 3; i++)
         plan->w.dim[i] = (window_dim){ .size = d->out[i],
                                        .positions = d->in[i],
@@ -23,6 +23,7 @@ void cek__conv_data_plan(conv_plan *plan)
                                        .first = d->pad[i] - (d->kernel[i] - 1) * d->dilation[i],
                                        .taps = d->kernel[i],
                                        .tap_step = d->dilation[i] };
+    cek__windows_dense(&plan->w, d->out_channels);
     plan->product = (product_plan){
         .m = windows_rows(&plan->w),
         .n = conv_group_in(d),

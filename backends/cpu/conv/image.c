@@ -7,6 +7,15 @@
 
 #include "backends/cpu/sizes.h"
 
+void cek__windows_dense(windows *w, int64_t channels)
+{
+    w->image = channels;
+    for (int i = 2; i >= 0; i--) {
+        w->pitch[i] = w->image;
+        w->image *= w->dim[i].size;
+    }
+}
+
 /* A window position; `at` is what tap 0 looks at, along each dimension. */
 typedef struct position {
     int64_t image, index[3], at[3];
@@ -41,7 +50,7 @@ static const char *line_at(const windows *w, int64_t bytes, const char *image, c
     const int64_t d = p->at[0] + td * w->dim[0].tap_step, h = p->at[1] + th * w->dim[1].tap_step;
     if (d < 0 || d >= w->dim[0].size || h < 0 || h >= w->dim[1].size)
         return NULL;
-    return image + (((p->image * w->dim[0].size + d) * w->dim[1].size + h) * w->dim[2].size) * w->pixel * bytes;
+    return image + (p->image * w->image + d * w->pitch[0] + h * w->pitch[1]) * bytes;
 }
 
 /* Copies elements [low, high) of a run of `n`; the run's element e comes from from[e], zeros
@@ -72,7 +81,7 @@ static void taps_copy(const windows *w, const cpu_kernels *kernels, cpu_type typ
         memset(to, 0, (size_t)(high - low) * 4);
         return;
     }
-    if (x->tap_step == 1 && c == w->pixel) {
+    if (x->tap_step == 1 && c == w->pitch[2]) {
         run_copy(kernels, type, bytes, line + at * c * bytes, low, high, most(-at, 0) * c, most(x->size - at, 0) * c,
                  to);
         return;
@@ -80,7 +89,7 @@ static void taps_copy(const windows *w, const cpu_kernels *kernels, cpu_type typ
     for (int64_t tap = low / c; tap * c < high; tap++) {
         const int64_t pixel = at + tap * x->tap_step, first = most(low - tap * c, 0), last = least(high - tap * c, c);
         const int64_t inside = pixel >= 0 && pixel < x->size ? c : 0;
-        run_copy(kernels, type, bytes, line + pixel * w->pixel * bytes, first, last, 0, inside,
+        run_copy(kernels, type, bytes, line + pixel * w->pitch[2] * bytes, first, last, 0, inside,
                  to + tap * c + first - low);
     }
 }

@@ -22,7 +22,8 @@ typedef struct window_dim {
 typedef struct windows {
     window_dim dim[3];
     int64_t images, channels; /* channels of the group */
-    int64_t pixel;            /* elements from one pixel to the next: all channels */
+    int64_t pitch[3];         /* elements from one index to the next, along each dimension */
+    int64_t image;            /* and from one image to the next */
 } windows;
 
 static inline int64_t windows_rows(const windows *w)
@@ -34,6 +35,9 @@ static inline int64_t windows_columns(const windows *w)
 {
     return w->dim[0].taps * w->dim[1].taps * w->dim[2].taps * w->channels;
 }
+
+/* cek__windows_dense - the distances in images of windows->dim's sizes, whose pixels have so many channels. */
+void cek__windows_dense(windows *w, int64_t channels);
 
 /* cek__windows_copy - columns [col, col + cols) of rows [row, row + rows) as floats, rows `ld`
  * apart. `image` is the first channel of the group in the first pixel. */

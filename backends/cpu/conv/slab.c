@@ -38,7 +38,7 @@ void cek__slab_plan(const windows *w, int64_t rows, slab *out)
 static void line_copy(const slab *s, const windows *w, const cpu_kernels *kernels, cpu_type type, const char *from,
                       int64_t first, int64_t n, float *to)
 {
-    const int64_t bytes = cpu_type_bytes(type) * w->pixel;
+    const int64_t bytes = cpu_type_bytes(type) * w->pitch[2];
     const int64_t low = first < 0 ? least(-first, n) : 0, high = least(n, w->dim[2].size - first);
 
     if (low >= high) {
@@ -47,8 +47,9 @@ static void line_copy(const slab *s, const windows *w, const cpu_kernels *kernel
     }
     memset(to, 0, (size_t)(low * s->pixel) * 4);
     memset(to + high * s->pixel, 0, (size_t)((n - high) * s->pixel) * 4);
-    if (s->pixel == w->pixel) {
-        kernels->load(type, (high - low) * w->pixel, from + (first + low) * bytes, to + low * s->pixel);
+    if (s->pixel == w->pitch[2]) { /* of the last one this group's channels alone */
+        kernels->load(type, (high - low - 1) * s->pixel + w->channels, from + (first + low) * bytes,
+                      to + low * s->pixel);
         return;
     }
     for (int64_t i = low; i < high; i++)
@@ -61,7 +62,7 @@ static void run_copy(const slab *s, const windows *w, const cpu_kernels *kernels
 {
     const window_dim *z = &w->dim[0], *y = &w->dim[1], *x = &w->dim[2];
     const int64_t width = (x->positions - 1) * x->step + (x->taps - 1) * x->tap_step + 1;
-    const int64_t heights = run_heights(w, lines), line_bytes = x->size * w->pixel * cpu_type_bytes(type);
+    const int64_t heights = run_heights(w, lines), bytes = cpu_type_bytes(type);
 
     for (int64_t i = 0; i < heights; i++)
         for (int64_t tap = 0; tap < z->taps; tap++, to += s->line) {
@@ -69,8 +70,9 @@ static void run_copy(const slab *s, const windows *w, const cpu_kernels *kernels
             if (at_d < 0 || at_d >= z->size || at_h < 0 || at_h >= y->size)
                 memset(to, 0, (size_t)(width * s->pixel) * 4);
             else
-                line_copy(s, w, kernels, type, image + ((number * z->size + at_d) * y->size + at_h) * line_bytes,
-                          x->first, width, to);
+                line_copy(s, w, kernels, type,
+                          image + (number * w->image + at_d * w->pitch[0] + at_h * w->pitch[1]) * bytes, x->first,
+                          width, to);
         }
 }
 

@@ -10,9 +10,18 @@ enum {
     SLAB_ROWS = 448,        /* positions of a slab: beyond, lines that slabs share are a small part already */
 };
 
+/* One tap that strides sees some elements only: a smaller image of these. */
+static void skip(window_dim *dim, int64_t *pitch)
+{
+    if (dim->taps > 1 || dim->first != 0 || (dim->positions - 1) * dim->step >= dim->size)
+        return;
+    *pitch *= dim->step;
+    *dim = (window_dim){ .size = dim->positions, .positions = dim->positions, .step = 1, .taps = 1, .tap_step = 1 };
+}
+
 void cek__conv_windows(const conv_desc *d, windows *out)
 {
-    *out = (windows){ .images = d->batch, .channels = conv_group_in(d), .pixel = d->in_channels };
+    *out = (windows){ .images = d->batch, .channels = conv_group_in(d) };
     for (int i = 0; i < 3; i++)
         out->dim[i] = (window_dim){ .size = d->in[i],
                                     .positions = d->out[i],
@@ -20,6 +29,9 @@ void cek__conv_windows(const conv_desc *d, windows *out)
                                     .first = -d->pad[i],
                                     .taps = d->kernel[i],
                                     .tap_step = d->dilation[i] };
+    cek__windows_dense(out, d->in_channels);
+    for (int i = 0; i < 3; i++)
+        skip(&out->dim[i], &out->pitch[i]);
 }
 
 int cek__conv_slabs_plan(conv_plan *plan)

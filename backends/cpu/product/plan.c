@@ -60,7 +60,9 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
 static void blocks_choose(product_plan *p)
 {
     const cpu_kernels *kernels = p->config->kernels;
-    const int64_t fits = p->way_b == PACK_DIRECT ? p->n : p->config->b_bytes / (4 * p->sizes.kc);
+    /* slabs are copied again for each block of columns: B may half come from L3 instead */
+    const int64_t bytes = p->config->b_bytes * (p->row_unit ? 2 : 1);
+    const int64_t fits = p->way_b == PACK_DIRECT ? p->n : bytes / (4 * p->sizes.kc);
     const int64_t nb_max = ceil_div(most(fits, 1), kernels->nr) * kernels->nr;
 
     const int64_t unit = p->row_unit ? p->row_unit : kernels->mr;
