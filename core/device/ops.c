@@ -57,6 +57,15 @@ cek_status cek_stream_run(cek_stream *stream, const cek_op *op, const cek_ref *o
     return CEK__STREAM_COMMAND(stream, op_run, op, operands, count, workspace);
 }
 
+cek_status cek_stream_prepack(cek_stream *stream, const cek_op *op, const cek_ref *operands, uint32_t count,
+                              cek_ref packed)
+{
+    CEK__NOT_NULL(stream);
+    CEK__NOT_NULL(op);
+    CEK__NOT_NULL(operands);
+    return CEK__STREAM_COMMAND(stream, op_prepack, op, operands, count, packed);
+}
+
 cek_status cek_commands_make(cek_device *device, const cek_cmd *commands, uint32_t count, cek_cmdbuf **out)
 {
     cek_status st;

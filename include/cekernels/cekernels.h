@@ -397,6 +397,11 @@ CEK_API void cek_op_free(cek_device *device, cek_op *op);
 CEK_API CEK_CHECKED cek_status cek_stream_run(cek_stream *stream, const cek_op *op, const cek_ref *operands,
                                               uint32_t count, cek_ref workspace);
 
+/* cek_stream_prepack - writes the packed form of an operation's weights (plugin.h, section 7), of info->prepack_bytes,
+ * from the plain ones, which `operands` has in their slot. Errors: CEK_INVALID: not one made with CEK_OP_PREPACKED. */
+CEK_API CEK_CHECKED cek_status cek_stream_prepack(cek_stream *stream, const cek_op *op, const cek_ref *operands,
+                                                  uint32_t count, cek_ref packed);
+
 /* cek_commands_make - records commands (plugin.h, section 11) that cek_stream_run_commands enqueues with one call.
  *
  * Copies the list; the operations and the memory that it names stay the caller's and outlive *out, which is the

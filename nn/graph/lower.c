@@ -71,9 +71,8 @@ static cek_status lower(cek__lowering *l, bool backward)
         if (l->within[index])
             continue;
         where_set(l, part);
+        l->program->is_ahead = part->known;
         CEK_TRY(cek__part_class_of(part->kind)->lower(l, index));
-        if (part->known)
-            l->program->ahead = l->program->count;
     }
     return CEK_OK;
 out:

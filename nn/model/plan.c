@@ -322,6 +322,7 @@ cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, c
     plan->forward_count = options->training && options->cut_forward ? layout->forward_count : 1;
     CEK_TRY(cek__program_init(&plan->program, device, options->math));
     plan->program.fallback = options->fallback;
+    plan->program.packs = options->ahead && !options->unpacked;
     if (device && options->arena_piece) /* what a plan on paper needs is asked before it is known how much fits */
         plan->program.arena_piece = options->arena_piece;
     l.program = &plan->program;
@@ -410,7 +411,9 @@ cek_status cek__plan_forward_segment(cek__plan *plan, size_t index, cek_stream *
 
 cek_status cek__plan_prepare(cek__plan *plan, size_t index, cek_stream *stream)
 {
-    return cek__binding_run(plan->bindings[index], stream, ahead_stretch(plan));
+    cek_status st = cek__binding_run(plan->bindings[index], stream, ahead_stretch(plan));
+
+    return st == CEK_OK ? cek__binding_pack(plan->bindings[index], stream) : st;
 }
 
 cek_status cek__plan_forward(cek__plan *plan, size_t index, cek_stream *stream)

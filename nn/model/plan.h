@@ -35,6 +35,7 @@ typedef struct cek__plan_options {
     /* Prediction: what follows from weights alone is computed by cek__plan_prepare and kept in the arena, which belongs
      * to this plan then; but for CEK_MATH_STRICT, normalisations and biases go into the weights (nn/graph/fold.h). */
     bool ahead;
+    bool unpacked; /* `ahead` without weights packed for the device's operations, which take as much memory again */
     const int
         *outputs; /* prediction: of these nodes, one behind the other; NULL: the model's output. Copied by nobody */
     size_t output_count;

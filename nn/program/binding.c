@@ -23,6 +23,7 @@ struct cek__binding {
     size_t count;
     recording *recordings;       /* [count] */
     cek_ref (*refs)[CEK__SLOTS]; /* by instruction */
+    cek_ref *weights;            /* by packing */
     cek_ref workspace;
     cek__fallback fallback;
 };
@@ -101,6 +102,13 @@ static cek_status operands_resolve(cek__binding *b, const cek__places *places)
     return CEK_OK;
 }
 
+static void weights_resolve(cek__binding *b, const cek__places *places)
+{
+    for (int i = 0; i < b->program->packing_count; i++)
+        b->weights[i] = value_ref(&b->program->values[b->program->packings[i].weights], places,
+                                  b->program->arena_piece);
+}
+
 static void left_find(cek__binding *b)
 {
     for (size_t s = 0; s < b->count; s++)
@@ -119,7 +127,9 @@ cek_status cek__binding_create(const cek__program *program, const cek__stretch *
     *b = (cek__binding){ .program = program, .stretches = stretches, .count = count };
     CEK_TRY(cek__calloc((size_t)program->count, sizeof *b->refs, &b->refs));
     CEK_TRY(cek__calloc(count, sizeof *b->recordings, &b->recordings));
+    CEK_TRY(cek__calloc((size_t)program->packing_count, sizeof *b->weights, &b->weights));
     CEK_TRY(operands_resolve(b, places));
+    weights_resolve(b, places);
     left_find(b);
     *out = b;
     return CEK_OK;
@@ -136,6 +146,7 @@ void cek__binding_free(cek__binding *b)
         cek_commands_free(b->program->device, b->recordings[i].commands);
     free(b->recordings);
     free(b->refs);
+    free(b->weights);
     free(b);
 }
 
@@ -168,6 +179,25 @@ static cek_status instructions_run(const cek__binding *b, cek_stream *stream, co
 out:
     if (is_traced)
         cek__trace_label(NULL);
+    return st;
+}
+
+cek_status cek__binding_pack(const cek__binding *b, cek_stream *stream)
+{
+    cek_status st = CEK_OK;
+
+    for (int i = 0; i < b->program->packing_count; i++) {
+        const int at = b->program->packings[i].instruction;
+        const cek__instruction *in = &b->program->instructions[at];
+        cek_ref operands[CEK__SLOTS] = { { NULL, 0 } };
+        uint32_t plain, packed;
+
+        if (!cek__weights_slots(in->kind, &plain, &packed))
+            return cek__fail(CEK_INTERNAL, "%s: weights of an operation that has none are to be packed", in->what);
+        operands[plain] = b->weights[i];
+        CEK_TRY(cek_stream_prepack(stream, in->forms.op, operands, plain + 1, b->refs[at][packed]));
+    }
+out:
     return st;
 }
 

@@ -40,6 +40,9 @@ CEK__SHARED CEK__CHECKED cek_status cek__binding_create(const cek__program *prog
 CEK__SHARED void cek__binding_free(
     cek__binding *binding); /* of which nothing is in flight; before the program and the memory */
 
+/* pack - enqueues the packing of weights, behind those that run ahead. Errors: those of cek_stream_prepack. */
+CEK__SHARED CEK__CHECKED cek_status cek__binding_pack(const cek__binding *binding, cek_stream *stream);
+
 /* run - enqueues a stretch; one stream at a time. Errors: those of cek_stream_run, cek_commands_make,
  * cek_stream_run_commands. */
 CEK__SHARED CEK__CHECKED cek_status cek__binding_run(cek__binding *binding, cek_stream *stream, size_t stretch);

@@ -14,6 +14,7 @@ typedef struct cek__forms {
     cek_op *accumulating; /* adds to its gradients; NULL if there is but one form */
     uint64_t workspace_bytes;
     uint64_t reserve_bytes;
+    uint64_t prepack_bytes; /* with CEK_OP_PREPACKED */
 } cek__forms;
 
 /* make - `twice`: outputs that the second form adds to; 0: there is none. Errors: those of cek_op_make; *out is empty

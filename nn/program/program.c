@@ -34,6 +34,7 @@ void cek__program_clear(cek__program *program)
         cek__forms_free(&program->instructions[i].forms);
     free(program->instructions);
     free(program->values);
+    free(program->packings);
     *program = (cek__program){ 0 };
 }
 
@@ -165,11 +166,76 @@ static bool multiplies(uint32_t kind)
            kind == CEK_OP_CONV_BACKWARD_WEIGHTS;
 }
 
+bool cek__weights_slots(uint32_t kind, uint32_t *plain, uint32_t *packed)
+{
+    *plain = kind == CEK_OP_GEMM ? CEK_GEMM_B : CEK_CONV_FORWARD_W;
+    *packed = kind == CEK_OP_GEMM ? CEK_GEMM_PACKED : CEK_CONV_FORWARD_PACKED;
+    return kind == CEK_OP_GEMM || kind == CEK_OP_CONV_FORWARD;
+}
+
+/* What is there before samples come: the binder's, or given by one of those that run ahead. */
+static bool is_there(const cek__program *program, int value)
+{
+    const cek__place place = program->values[value].place;
+
+    value = program->values[value].of ? program->values[value].of : value;
+    if (place != CEK__PLACE_ARENA)
+        return place == CEK__PLACE_PARAMETER || place == CEK__PLACE_ROUNDED || place == CEK__PLACE_BUFFERS ||
+               place == CEK__PLACE_CONSTANTS;
+    for (int i = 0; i < program->ahead; i++)
+        for (uint32_t slot = 0; slot < program->instructions[i].slots; slot++)
+            if (program->instructions[i].operand[slot] == value)
+                return true;
+    return false;
+}
+
+/* The operation with its weights packed, if there are such and the device makes it: *in reads a new value for them. */
+static cek_status packed_try(cek__program *program, cek_op_desc *desc, uint64_t twice, cek__instruction *in, bool *made)
+{
+    cek_status st = CEK_OK;
+    const uint64_t operands = desc->operands;
+    uint32_t plain, packed;
+    cek__packing p = { .instruction = program->count };
+
+    *made = false;
+    if (!program->packs || program->is_ahead || !program->device || !cek__weights_slots(desc->kind, &plain, &packed) ||
+        !is_there(program, in->operand[plain]))
+        return CEK_OK;
+    if (program->packing_count == program->packing_capacity) {
+        int capacity = program->packing_capacity ? 2 * program->packing_capacity : 64;
+
+        CEK_TRY(cek__realloc_array((size_t)capacity, sizeof *program->packings, &program->packings));
+        program->packing_capacity = capacity;
+    }
+    desc->flags |= CEK_OP_PREPACKED;
+    desc->operands = (operands & ~CEK_BIT(plain)) | CEK_BIT(packed);
+    st = cek__forms_make(program->device, desc, twice, &in->forms);
+    desc->flags &= ~(uint32_t)CEK_OP_PREPACKED;
+    desc->operands = operands;
+    if (st != CEK_OK)
+        return st == CEK_UNSUPPORTED ? CEK_OK : st;
+    p.weights = in->operand[plain];
+    st = cek__program_value(program, (cek__value){ .place = CEK__PLACE_ARENA, .bytes = in->forms.prepack_bytes },
+                            &p.packed);
+    if (st != CEK_OK) {
+        cek__forms_free(&in->forms);
+        return st;
+    }
+    in->operand[plain] = CEK__NO_VALUE;
+    in->operand[packed] = p.packed;
+    in->slots = in->slots > packed + 1 ? in->slots : packed + 1;
+    program->packings[program->packing_count++] = p;
+    *made = true;
+out:
+    return st;
+}
+
 static cek_status emit_one(cek__program *program, cek_op_desc *desc, const int operands[CEK__SLOTS],
                            const uint64_t shifts[CEK__SLOTS], uint64_t twice)
 {
     cek_status st;
     cek__instruction in = { .kind = desc->kind, .accumulate = desc->accumulate, .apart = apart_of(desc) };
+    bool made;
 
     snprintf(in.what, sizeof in.what, "%.*s", (int)sizeof in.what - 1, program->where);
     if (multiplies(desc->kind))
@@ -190,13 +256,17 @@ static cek_status emit_one(cek__program *program, cek_op_desc *desc, const int o
         CEK_TRY(cek__realloc_array((size_t)capacity, sizeof *program->instructions, &program->instructions));
         program->capacity = capacity;
     }
-    CEK_TRY(forms_make(program, desc, twice, &in.forms));
+    CEK_TRY(packed_try(program, desc, twice, &in, &made));
+    if (!made)
+        CEK_TRY(forms_make(program, desc, twice, &in.forms));
     if (desc->kind == CEK_OP_POOL_FORWARD && in.operand[CEK_POOL_FORWARD_RESERVE]) {
         in.filler = *(const cek_pool_desc *)desc;
         program->values[in.operand[CEK_POOL_FORWARD_RESERVE]].bytes = in.forms.reserve_bytes ? in.forms.reserve_bytes
                                                                                              : 1;
     }
     program->instructions[program->count++] = in;
+    if (program->is_ahead)
+        program->ahead = program->count;
 out:
     return st;
 }
@@ -227,6 +297,8 @@ static void emitted_drop(cek__program *program, int count)
 {
     while (program->count > count)
         cek__forms_free(&program->instructions[--program->count].forms);
+    while (program->packing_count > 0 && program->packings[program->packing_count - 1].instruction >= count)
+        program->packing_count--;
 }
 
 /* The weights in `slot` are in pieces. The last comes first: backward finishes with its bucket before the others. */
@@ -304,6 +376,16 @@ static void lifetimes(cek__program *program)
         if (program->values[v].first >= 0 && program->values[v].first < program->ahead &&
             program->values[v].last >= program->ahead)
             program->values[v].last = program->count;
+    for (int i = 0; i < program->packing_count; i++) {
+        const cek__packing *p = &program->packings[i];
+        cek__value *weights = &program->values[p->weights], *packed = &program->values[p->packed];
+
+        weights = weights->of ? &program->values[weights->of] : weights;
+        if (weights->last < program->ahead) /* they are packed behind all that runs ahead */
+            weights->last = program->ahead;
+        packed->first = 0;
+        packed->last = program->count;
+    }
 }
 
 /* Whether an instruction reads or writes part of what has that storage, at strides of its own. */

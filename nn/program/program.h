@@ -41,6 +41,12 @@ typedef struct cek__value {
     int first, last; /* instructions between which the storage is in use */
 } cek__value;
 
+/* Weights that an instruction reads in a form that its operation makes of them ahead. */
+typedef struct cek__packing {
+    int instruction;
+    int weights, packed; /* values */
+} cek__packing;
+
 enum { CEK__SLOTS = 10 }; /* operands of any op that a model uses: CEK_POINTWISE_BATCH is the highest */
 enum { CEK__NO_VALUE = 0 };
 
@@ -65,7 +71,11 @@ typedef struct cek__program {
     cek__value *values; /* [0] is no value */
     int count, capacity;
     cek__instruction *instructions;
-    int ahead;                         /* so many come first and run once: what they give, and others read, is kept */
+    int ahead;     /* so many come first and run once: what they give, and others read, is kept */
+    bool is_ahead; /* what is emitted now is among them */
+    bool packs;    /* weights that are there before the others run are packed behind them, where the device can */
+    int packing_count, packing_capacity;
+    cek__packing *packings;
     uint64_t arena_bytes, arena_piece; /* in memories of at most arena_piece bytes each */
     uint64_t workspace_bytes;
     uint64_t left_bytes, left_workspace_bytes; /* there: operands and workspace of one instruction at a time */
@@ -98,6 +108,9 @@ CEK__SHARED cek_status cek__program_value(cek__program *program, cek__value valu
 
 /* Part of another value, from byte `at` of that on. */
 cek_status cek__program_within(cek__program *program, int of, uint64_t at, int *out);
+
+/* The slot in which such an operation has its weights, and that of their packed form. False: it has none. */
+bool cek__weights_slots(uint32_t kind, uint32_t *plain, uint32_t *packed);
 
 /* emit - creates an op and appends its instruction. `operands`: values by slot; the descriptor's
  * mask, alignment and math are filled in here. A product with weights, or their gradient, in pieces becomes one for

@@ -65,6 +65,7 @@ struct cek__replica {
     sized_plan train[CEK__REPLICA_PLANS];
     size_t train_count;
     sized_plan evaluate; /* also prediction: */
+    bool is_unpacked;    /* there is no memory for packed weights */
     bool is_prepared;    /* with what follows from the weights that are there */
     slot slots[SLOTS];
     size_t slot_count, next_slot;

@@ -132,6 +132,7 @@ static cek__plan_options plan_options(const cek__replica *r, int64_t rows, bool 
         .target_columns = r->options.targets.columns,
         .softmax = r->options.softmax,
         .ahead = r->options.loss == 0,
+        .unpacked = r->is_unpacked,
         .outputs = r->options.outputs,
         .output_count = r->options.output_count,
         .math = r->options.math,
@@ -275,8 +276,12 @@ cek_status cek__replica_choose_micro_batch(cek__replica *r)
         }
         if (st == CEK_OUT_OF_MEMORY && r->options.group)
             return cek__fail_prefix(st, "the model computes with %lld samples together", (long long)run);
-        if (st != CEK_OUT_OF_MEMORY || most == 1)
+        if (st != CEK_OUT_OF_MEMORY || (most == 1 && (r->is_unpacked || r->options.loss != 0)))
             return st;
+        if (r->options.loss == 0 && !r->is_unpacked) { /* rather than a smaller micro-batch */
+            r->is_unpacked = true;
+            most *= 2;
+        }
     }
 out:
     return st;

@@ -513,6 +513,43 @@ START_TEST(bits_do_not_depend_on_the_number_of_workers)
 }
 END_TEST
 
+/* By any configuration and method, of what one thread packs or two. Those that have no product take none. */
+START_TEST(packed_weights_give_the_same_bits)
+{
+    const kind k = { .bias = 1, .integers = _i, .act = CPU_ACT_RELU };
+    const cpu_config *config;
+    cpu_threads *threads;
+    ck_assert_int_eq(cek__threads_create(2, NULL, 0, &threads), 0);
+    for (int g = 0; g < GEOMETRIES; g++) {
+        problem p;
+        problem_make(&geometries[g], &k, CONV_FORWARD, &p);
+        for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+            problem q = p;
+            conv_plan plan;
+            float *plain = copied(CPU_F32, p.ny, p.y), *packed = copied(CPU_F32, p.ny, p.y);
+            q.d.packed = 1;
+            cek__conv_plan(&q.d, config, 2, &plan);
+            const int64_t floats = cek__conv_packed_floats(&plan);
+            EXPECT((floats == 0) == (strcmp(plan.algorithm, "depthwise") == 0), "%s, geometry %d: %s", config->isa, g,
+                   plan.algorithm);
+            if (floats) {
+                q.w = guarded((size_t)floats * 4, 0xff);
+                cek__conv_pack(&plan, g % 2 ? threads : NULL, p.w, q.w);
+                run(&p, &k, config, threads, plain, NULL);
+                run(&q, &k, config, threads, packed, NULL);
+                EXPECT(memcmp(plain, packed, (size_t)p.ny * 4) == 0, "%s, geometry %d: %s", config->isa, g,
+                       plan.algorithm);
+                guard_free(q.w, (size_t)floats * 4);
+            }
+            filled_free(CPU_F32, p.ny, plain);
+            filled_free(CPU_F32, p.ny, packed);
+        }
+        problem_free(&p);
+    }
+    cek__threads_destroy(threads);
+}
+END_TEST
+
 /* A NaN in one pixel reaches the windows that see it, through ReLU, and nothing else: by transforms no more than
  * the squares of 4 x 4 that see it. */
 START_TEST(nan_reaches_what_sees_it)
@@ -557,6 +594,7 @@ int main(void)
     tcase_add_loop_test(tests, a_tap_alone_is_multiplied_in_words_where_there_are_such, CONV_FORWARD,
                         CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, bits_do_not_depend_on_the_number_of_workers, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
+    tcase_add_loop_test(tests, packed_weights_give_the_same_bits, 0, 2);
     tcase_add_loop_test(tests, nan_reaches_what_sees_it, 0, 2);
     suite_add_tcase(suite, tests);
     return suite_run(suite);

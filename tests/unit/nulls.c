@@ -188,6 +188,9 @@ static void streams_call(void)
     REFUSED("stream", cek_stream_run(NULL, (cek_op *)room, (const cek_ref *)room, 1, (cek_ref){ 0 }));
     REFUSED("op", cek_stream_run(stream, NULL, (const cek_ref *)room, 1, (cek_ref){ 0 }));
     REFUSED("operands", cek_stream_run(stream, (cek_op *)room, NULL, 1, (cek_ref){ 0 }));
+    REFUSED("stream", cek_stream_prepack(NULL, (cek_op *)room, (const cek_ref *)room, 1, (cek_ref){ 0 }));
+    REFUSED("op", cek_stream_prepack(stream, NULL, (const cek_ref *)room, 1, (cek_ref){ 0 }));
+    REFUSED("operands", cek_stream_prepack(stream, (cek_op *)room, NULL, 1, (cek_ref){ 0 }));
     REFUSED("device", cek_commands_make(NULL, (const cek_cmd *)room, 1, (void *)room));
     REFUSED("commands", cek_commands_make(device, NULL, 1, (void *)room));
     REFUSED("out", cek_commands_make(device, (const cek_cmd *)room, 1, NULL));

@@ -37,6 +37,7 @@ typedef struct conv_desc {
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3];
     int64_t pad[3]; /* before the first element */
     int accumulate, bias_accumulate;
+    int packed;    /* forward: w is what cek__conv_pack wrote; the same bits */
     int strict;    /* no transforms: small integers are exact */
     cpu_act act;   /* forward: activation on store */
     cpu_act deriv; /* backward-data: activation whose derivative multiplies */
@@ -72,6 +73,12 @@ typedef struct conv_plan {
  * the other fields (the caller validates). `workers` is the largest number of workers of the pools
  * that will run it. */
 void cek__conv_plan(const conv_desc *desc, const cpu_config *config, int workers, conv_plan *out);
+
+/* cek__conv_packed_floats - how many floats the weights of a forward plan take when they are packed; 0: no method of it
+ * reads them so. pack - writes them to `packed`, aligned to 64. The form hangs on geometry and kernels alone, not on
+ * the number of images. */
+int64_t cek__conv_packed_floats(const conv_plan *plan);
+void cek__conv_pack(const conv_plan *plan, cpu_threads *threads, const float *weights, float *packed);
 
 /* cek__conv_run - computes. Same rules as cek__gemm_run. */
 void cek__conv_run(const conv_plan *plan, cpu_threads *threads, const conv_args *args, void *workspace);

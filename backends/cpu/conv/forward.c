@@ -36,7 +36,8 @@ static void open_group(const void *owner, int64_t group, product_part *out)
     const int64_t in = conv_group_in(d), n = conv_group_out(d), depth = conv_taps(d) * in;
 
     out->a = pack_of(conv_at(args->x, d->x, group * in), d->x, d->in_channels, 1, PACK_ALONG);
-    out->b = pack_of(conv_at(args->w, d->w, group * n * depth), d->w, 1, depth, PACK_ALONG);
+    if (!d->packed)
+        out->b = pack_of(conv_at(args->w, d->w, group * n * depth), d->w, 1, depth, PACK_ALONG);
     out->e = (epilogue){ .c = conv_at(args->out, d->y, group * n),
                          .to = { d->y, d->out_channels, 1, 0 },
                          .accumulate = d->accumulate && !call->plan->product.in_place,
@@ -50,7 +51,7 @@ void cek__conv_forward_run(const conv_call *call, cpu_threads *threads, void *wo
     const product_source source = {
         .owner = call,
         .open = open_group,
-        .b = cek__product_b,
+        .b = plan->d.packed ? cek__conv_packed_b : cek__product_b,
         .take = cek__product_take,
         .a = cek__conv_give_a(plan),
         .plain = plan->d.act == CPU_ACT_NONE && !call->args->bias,

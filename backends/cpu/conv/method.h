@@ -57,6 +57,11 @@ void cek__conv_data_run(const conv_call *call, cpu_threads *threads, void *works
 void cek__conv_weights_plan(conv_plan *plan);
 void cek__conv_weights_run(const conv_call *call, cpu_threads *threads, void *workspace);
 
+/* Packed weights: the panel that begins at a group's output channel `col`, and the callback of a product whose owner is
+ * a conv_call; packed.c. */
+const float *cek__conv_packed_panel(const conv_call *call, int64_t group, int64_t col);
+walk_give_b cek__conv_packed_b;
+
 /* Depthwise, all directions; depthwise.c. */
 void cek__depthwise_plan(conv_plan *plan);
 void cek__depthwise_run(const conv_call *call, cpu_threads *threads, void *workspace);

@@ -3,7 +3,8 @@
  * Owns: the order of taps and channels in either direction. Must not know: images, tiles, tasks.
  *
  * Vectors lie along the panel's columns. Backward-data finds them so, its taps are turned around; forward has nine taps
- * turned before they become the many points of a square. */
+ * turned before they become the many points of a square, unless
+ * they were packed so. */
 #include "backends/cpu/conv/method.h"
 
 enum { DEPTH = 16 }; /* rows of a panel that are turned at once: their taps stay in L1 */
@@ -41,6 +42,18 @@ static void filters_forward(const conv_call *call, int64_t panel, int64_t first,
     }
 }
 
+/* The same of weights that lie in panels already. */
+static void filters_packed(const conv_call *call, int64_t panel, int64_t first, int64_t rows, float *to, int64_t plane)
+{
+    const winograd_plan *w = &call->plan->winograd;
+    const int64_t nr = call->plan->config->kernels->nr, tap_floats = w->from * nr;
+    const float *at = cek__conv_packed_panel(call, 0, panel * nr);
+
+    for (int64_t k = first; k < first + rows; k++, to += nr)
+        w->form->weights(least(nr, w->to - panel * nr), at + k * nr, 3 * tap_floats, tap_floats, to, w->points * plane,
+                         plane);
+}
+
 /* Rows are output channels. */
 static void filters_data(const conv_call *call, int64_t panel, int64_t first, int64_t rows, float *room, float *to,
                          int64_t plane)
@@ -67,7 +80,9 @@ static void filters_data(const conv_call *call, int64_t panel, int64_t first, in
 void cek__winograd_filters(const conv_call *call, int64_t panel, int64_t first, int64_t rows, float *room, float *to,
                            int64_t plane)
 {
-    if (call->plan->d.direction == CONV_FORWARD)
+    if (call->plan->d.packed)
+        filters_packed(call, panel, first, rows, to, plane);
+    else if (call->plan->d.direction == CONV_FORWARD)
         filters_forward(call, panel, first, rows, room, to, plane);
     else
         filters_data(call, panel, first, rows, room, to, plane);

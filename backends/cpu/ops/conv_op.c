@@ -1,5 +1,6 @@
 /* conv_op.c - the three convolution operations: from plugin.h's descriptor to a plan of
  * backends/cpu/conv/conv.h. */
+#include "backends/common/hash.h"
 #include "backends/cpu/conv/conv.h"
 #include "backends/cpu/ops/ops.h"
 
@@ -35,6 +36,29 @@ static void geometry(const cek__request *request, conv_desc *to)
     }
 }
 
+static void conv_op_prepack(const cek_op *op, cek_queue *queue, void *const *at, void *packed)
+{
+    const conv_op *c = (const conv_op *)op;
+
+    (void)queue;
+    cek__conv_pack(&c->plan, op_dev(op)->threads, at[CEK_CONV_FORWARD_W], packed);
+}
+
+/* Where no method reads packed weights it stays without (ops.c). */
+static void packing_offer(cek_op *op, const conv_plan *plan)
+{
+    const conv_desc *d = &plan->d;
+    const uint64_t form[] = { CEK_OP_CONV_FORWARD,       (uint64_t)plan->config->kernels->nr,
+                              (uint64_t)d->groups,       (uint64_t)d->in_channels,
+                              (uint64_t)d->out_channels, (uint64_t)(d->kernel[0] * d->kernel[1] * d->kernel[2]) };
+
+    op->info.prepack_bytes = (uint64_t)cek__conv_packed_floats(plan) * 4;
+    if (op->info.prepack_bytes == 0)
+        return;
+    op->info.prepack_layout = cek__hash(CEK__HASH_START, form, sizeof form);
+    op->prepack = conv_op_prepack;
+}
+
 static cek_status conv_op_plan(cek_op *op)
 {
     conv_op *c = (conv_op *)op;
@@ -50,6 +74,7 @@ static cek_status conv_op_plan(cek_op *op)
         .groups = (int64_t)d->groups,
         .in_channels = (int64_t)d->in_channels,
         .out_channels = (int64_t)d->out_channels,
+        .packed = (d->op.flags & CEK_OP_PREPACKED) != 0,
         .strict = d->op.math == CEK_MATH_STRICT,
         .act = (cpu_act)r->epilogue.activation,
         .deriv = (cpu_act)r->epilogue.act_grad,
@@ -72,6 +97,8 @@ static cek_status conv_op_plan(cek_op *op)
                            cek__request_accumulates(r, CEK_CONV_BACKWARD_WEIGHTS_BIAS_GRAD);
     geometry(r, &want);
     cek__conv_plan(&want, op_dev(op)->config, op_dev(op)->workers, &c->plan);
+    if (want.packed)
+        packing_offer(op, &c->plan);
     op->info.workspace_bytes = c->plan.workspace_bytes;
     op->info.flags |= c->plan.inexact ? CEK_OP_INFO_INEXACT : 0;
     op_algorithm(op, c->plan.algorithm);
@@ -87,7 +114,7 @@ static void conv_op_run(const cek_op *op, cek_queue *queue, void *const *at, voi
     switch (c->plan.d.direction) {
     case CONV_FORWARD:
         args = (conv_args){ .x = at[CEK_CONV_FORWARD_X],
-                            .w = at[CEK_CONV_FORWARD_W],
+                            .w = at[c->plan.d.packed ? CEK_CONV_FORWARD_PACKED : CEK_CONV_FORWARD_W],
                             .out = at[CEK_CONV_FORWARD_Y],
                             .bias = at[CEK_CONV_FORWARD_BIAS] };
         break;

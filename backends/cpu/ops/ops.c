@@ -36,12 +36,12 @@ static cek_status plan(cek_op *op, const cpu_kind *kind)
 {
     cek_status st;
 
-    if (op->request.desc.op.flags & CEK_OP_PREPACKED)
-        return cek__host_fail(op_host(op), CEK_UNSUPPORTED, "%s: the cpu device packs weights as it goes, not ahead",
-                              cek__kind_name(op->request.desc.op.kind));
     op->run = kind->run;
     op->fini = kind->fini;
     st = kind->plan(op);
+    if (st == CEK_OK && op->request.desc.op.flags & CEK_OP_PREPACKED && !op->prepack)
+        st = cek__host_fail(op_host(op), CEK_UNSUPPORTED, "%s: the cpu device packs such weights as it goes, not ahead",
+                            cek__kind_name(op->request.desc.op.kind));
     if (st == CEK_OK)
         op->info.numeric_id = cek__cpu_numeric_id(op_dev(op)->config, op->info.algorithm);
     return st;

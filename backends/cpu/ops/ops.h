@@ -4,8 +4,8 @@
  * Must not know: how any kind works inside.
  *
  * A kind is a file: a struct that starts with a cek_op, `plan`, which looks at the checked
- * descriptor, chooses, and sets info (workspace_bytes, reserve_bytes, algorithm), and `run`,
- * which computes on addresses. */
+ * descriptor, chooses, and sets info (workspace_bytes, reserve_bytes, algorithm) and, where it takes
+ * packed weights, op->prepack, and `run`, which computes on addresses. */
 #ifndef CEK_BACKENDS_CPU_OPS_OPS_H
 #define CEK_BACKENDS_CPU_OPS_OPS_H
 

@@ -1,0 +1,70 @@
+/* packed.c - weights of forward convolutions, packed before they are used.
+ *
+ * Owns: the one form that all methods read which have products: for each group panels of nr channels, and in a panel
+ * [tap][channel of x][nr], zeros beyond the last channel. So a product's panel is a place in it whatever its blocks
+ * are, and Winograd's transforms find their vectors without turning. Must not know: blocks, tasks of a product. */
+#include "backends/cpu/conv/method.h"
+
+#include <string.h>
+
+typedef struct packing {
+    const conv_plan *plan;
+    const float *from;
+    float *to;
+} packing;
+
+static int64_t panels(const conv_plan *plan)
+{
+    return ceil_div(conv_group_out(&plan->d), plan->config->kernels->nr);
+}
+
+static int64_t panel_floats(const conv_plan *plan)
+{
+    return conv_taps(&plan->d) * conv_group_in(&plan->d) * plan->config->kernels->nr;
+}
+
+int64_t cek__conv_packed_floats(const conv_plan *plan)
+{
+    return plan->method == CONV_DEPTHWISE || plan->d.w != CPU_F32 ? 0
+                                                                  : plan->d.groups * panels(plan) * panel_floats(plan);
+}
+
+static void panel_task(void *arg, int64_t task, int worker)
+{
+    const packing *p = arg;
+    const conv_desc *d = &p->plan->d;
+    const cpu_kernels *kernels = p->plan->config->kernels;
+    const int64_t nr = kernels->nr, depth = conv_taps(d) * conv_group_in(d), n = conv_group_out(d);
+    const int64_t group = task / panels(p->plan), col = task % panels(p->plan) * nr;
+    float *to = p->to + task * panel_floats(p->plan);
+
+    (void)worker;
+    if (n - col < nr)
+        memset(to, 0, (size_t)(depth * nr) * 4);
+    kernels->transpose(least(nr, n - col), depth, p->from + (group * n + col) * depth, depth, to, nr);
+}
+
+void cek__conv_pack(const conv_plan *plan, cpu_threads *threads, const float *weights, float *packed)
+{
+    packing p = { plan, weights, packed };
+
+    cek__threads_run(threads, plan->d.groups * panels(plan), panel_task, &p);
+}
+
+const float *cek__conv_packed_panel(const conv_call *call, int64_t group, int64_t col)
+{
+    const conv_plan *plan = call->plan;
+
+    return (const float *)call->args->w + (group * panels(plan) + col / plan->config->kernels->nr) * panel_floats(plan);
+}
+
+void cek__conv_packed_b(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
+{
+    const product_part *p = part;
+    const conv_call *call = p->owner;
+    const int64_t nr = p->kernels->nr;
+
+    for (int64_t j = 0; j < cols; j += nr)
+        to->b_panel[j / nr] = cek__conv_packed_panel(call, p->index, col + j) + k * nr;
+    cek__walk_offsets(to->b_offset, depth, nr);
+}
