@@ -10,7 +10,6 @@
 
 enum {
     FEW_PANELS = 16,    /* panels of A below which B is fetched ahead */
-    DIRECT_PANELS = 4,  /* panels of B up to which A is read in place */
     WAY_BYTES = 4096,   /* rows this far apart fall into one set of an L1 cache */
     NEAR_BYTES = 32768, /* operands that L1 holds: a tile reads them as fast as what was packed */
     LARGE_C = 1 << 20   /* bytes: more than L2 keeps between two blocks of k */
@@ -33,14 +32,13 @@ static int is_near(const gemm_desc *d)
            span_bytes(&d->a, d->m, d->k) + span_bytes(&d->b, d->k, d->n) <= NEAR_BYTES;
 }
 
-/* A whose rows lie along k can be read where it is. That is what makes a thin product with a large
- * A fast, as A then streams through the tiles once or twice; with more columns it is worth packing,
- * since its rows are far apart. */
-static pack_way way_a(const gemm_desc *d, const cpu_config *config)
+/* Floats whose rows lie along k are read where they are, as a panel of packed ones would be: so many streams. Copying
+ * them is waiting for each row to begin. Only where the rows of a panel fall into one set of L1, which has half as many
+ * places, does each line have to come from L2 for each of its elements. */
+static pack_way way_a(const gemm_desc *d)
 {
     const gemm_matrix *a = &d->a;
-    const int in_place = a->type == CPU_F32 && a->col_stride == 1 && d->n <= DIRECT_PANELS * config->kernels->nr &&
-                         a->row_stride * 4 % WAY_BYTES != 0;
+    const int in_place = a->type == CPU_F32 && a->col_stride == 1 && a->row_stride * 4 % WAY_BYTES != 0;
     return in_place || is_near(d) ? PACK_DIRECT : cek__pack_way_a(a);
 }
 
@@ -97,7 +95,7 @@ static void plan_one(const gemm_desc *desc, const cpu_config *config, int worker
         .sum = !d->sum   ? PRODUCT_NO_SUM
                : swapped ? PRODUCT_COLUMN_SUM
                          : PRODUCT_ROW_SUM,
-        .way_a = way_a(d, config),
+        .way_a = way_a(d),
         .way_b = way_b(d, config),
         .store_across = d->c.col_stride != 1,
     };

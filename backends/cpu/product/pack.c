@@ -8,7 +8,16 @@
 
 #include <string.h>
 
-enum { LINE = 64 }; /* elements converted at once: a part of a row that stays in L1 */
+enum {
+    LINE = 64,     /* elements converted at once: a part of a row that stays in L1 */
+    ROWS_AHEAD = 2 /* parts of rows are in pages of their own, where no processor looks ahead by itself */
+};
+
+static void row_ahead(const char *row, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch(row + i, 0, 2);
+}
 
 pack_way cek__pack_way_a(const gemm_matrix *a)
 {
@@ -51,8 +60,11 @@ int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t r
         step = a->col_stride;
         break;
     case PACK_ALONG:
-        for (int64_t i = 0; i < rows; i++)
+        for (int64_t i = 0; i < rows; i++) {
+            if (i + ROWS_AHEAD < rows)
+                row_ahead(element(a, row + i + ROWS_AHEAD, k), depth * cpu_type_bytes(a->type));
             kernels->load(a->type, depth, element(a, row + i, k), to->a + i * lda);
+        }
         break;
     case PACK_ACROSS:
         kernels->panels(a->type, depth, rows, height, element(a, row, k), a->col_stride, to->a, depth * height);
