@@ -109,41 +109,112 @@ static void max_grad(cpu_type type, int64_t channels, int count, const void *con
 #undef MAX_GRAD
 }
 
+/* Half a vector at p and half a vector at q, so that few channels of two windows fill one. */
+V_INLINE vf halves_load(const float *p, const float *q)
+{
+#if defined CEK_ISA_AVX512
+    return (vf)_mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps(p)), _mm256_loadu_ps(q), 1);
+#elif defined CEK_ISA_AVX2
+    return (vf)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(q), 1);
+#else
+    return (vf){ p[0], p[1], q[0], q[1] };
+#endif
+}
+
+V_INLINE void halves_store(float *p, float *q, vf x)
+{
+#if defined CEK_ISA_AVX512
+    _mm256_storeu_ps(p, _mm512_castps512_ps256((__m512)x));
+    _mm256_storeu_ps(q, _mm512_extractf32x8_ps((__m512)x, 1));
+#elif defined CEK_ISA_AVX2
+    _mm_storeu_ps(p, _mm256_castps256_ps128((__m256)x));
+    _mm_storeu_ps(q, _mm256_extractf128_ps((__m256)x, 1));
+#else
+    memcpy(p, &x, VL / 2 * sizeof *p);
+    memcpy(q, (const float *)&x + VL / 2, VL / 2 * sizeof *q);
+#endif
+}
+
+/* A vector of a row of windows: `part` channels from number `from` on; or, with `step`, all channels, half a vector, of
+ * a window and of the next, whose places are `step` floats on. */
+typedef struct row_part {
+    int64_t from, part, step;
+} row_part;
+
+V_INLINE vf row_part_load(row_part at, const float *x)
+{
+    return at.step ? halves_load(x + at.from, x + at.from + at.step) : v_load_part(x + at.from, at.part);
+}
+
+V_INLINE void max_part(row_part at, int count, const void *const *x, const uint32_t *number, float *y, uint8_t *index)
+{
+    vf best = row_part_load(at, x[0]);
+    vi which = v_all_i32((int32_t)number[0]);
+
+    for (int j = 1; j < count; j++) {
+        const vf v = row_part_load(at, x[j]);
+#if defined CEK_ISA_AVX512
+        const __mmask16 wins = _mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask((__m512)v, (__m512)best, _CMP_NLE_UQ),
+                                                       (__m512)best, (__m512)best, _CMP_ORD_Q);
+
+        best = (vf)_mm512_mask_mov_ps((__m512)best, wins, (__m512)v);
+        if (index)
+            which = (vi)_mm512_mask_set1_epi32((__m512i)which, wins, (int)number[j]);
+#else
+        const vi wins = ~(v <= best) & (best == best);
+
+        best = v_select(wins, v, best);
+        if (index)
+            which = v_select_i32(wins, v_all_i32((int32_t)number[j]), which);
+#endif
+    }
+    v_store_part(y, at.part, best);
+    if (index)
+        store_index(index, 1, 0, at.part, which);
+}
+
 V_INLINE void max_row_any(int64_t outputs, int64_t channels, int64_t step, int count, const void *const *x,
                           const uint32_t *number, float *y, uint8_t *index)
 {
-    for (int64_t o = 0; o < outputs; o++)
-        for (int64_t c = 0; c < channels; c += VL) {
-            const int64_t part = channels - c < VL ? channels - c : VL, from = o * step + c, to = o * channels + c;
-            vf best = v_load_part((const float *)x[0] + from, part);
-            vi which = v_all_i32((int32_t)number[0]);
+    int64_t o = 0;
 
-            for (int j = 1; j < count; j++) {
-                vf v = v_load_part((const float *)x[j] + from, part);
-                vi wins = ~(v <= best) & (best == best);
+    for (; channels == VL / 2 && o + 2 <= outputs; o += 2)
+        max_part((row_part){ o * step, VL, step }, count, x, number, y + o * channels,
+                 index ? index + o * channels : NULL);
+    for (; o < outputs; o++)
+        for (int64_t c = 0; c < channels; c += VL)
+            max_part((row_part){ o * step + c, channels - c < VL ? channels - c : VL, 0 }, count, x, number,
+                     y + o * channels + c, index ? index + o * channels + c : NULL);
+}
 
-                best = v_select(wins, v, best);
-                if (index)
-                    which = v_select_i32(wins, v_all_i32((int32_t)number[j]), which);
-            }
-            v_store_part(y + to, part, best);
-            if (index)
-                store_index(index, 1, to, part, which);
-        }
+V_INLINE void max_grad_part(row_part at, int count, float *const *dx, const uint32_t *number, const float *dy,
+                            const uint8_t *index)
+{
+    const vf gradient = v_load_part(dy, at.part);
+    const vi which = load_index(index, 1, 0);
+
+    for (int j = 0; j < count; j++) {
+        const vf v = v_select(which == (int32_t)number[j], gradient, v_all(0));
+        float *p = dx[j] + at.from;
+
+        if (at.step)
+            halves_store(p, p + at.step, v);
+        else
+            v_store_part(p, at.part, v);
+    }
 }
 
 V_INLINE void max_grad_row_any(int64_t outputs, int64_t channels, int64_t step, int count, float *const *dx,
                                const uint32_t *number, const float *dy, const uint8_t *index)
 {
-    for (int64_t o = 0; o < outputs; o++)
-        for (int64_t c = 0; c < channels; c += VL) {
-            const int64_t part = channels - c < VL ? channels - c : VL, from = o * channels + c, to = o * step + c;
-            const vf gradient = v_load_part(dy + from, part);
-            const vi which = load_index(index, 1, from);
+    int64_t o = 0;
 
-            for (int j = 0; j < count; j++)
-                v_store_part(dx[j] + to, part, v_select(which == (int32_t)number[j], gradient, v_all(0)));
-        }
+    for (; channels == VL / 2 && o + 2 <= outputs; o += 2)
+        max_grad_part((row_part){ o * step, VL, step }, count, dx, number, dy + o * channels, index + o * channels);
+    for (; o < outputs; o++)
+        for (int64_t c = 0; c < channels; c += VL)
+            max_grad_part((row_part){ o * step + c, channels - c < VL ? channels - c : VL, 0 }, count, dx, number,
+                          dy + o * channels + c, index + o * channels + c);
 }
 
 static void max_row(int64_t outputs, int64_t channels, int64_t step, int count, const void *const *x,
