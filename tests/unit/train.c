@@ -3,6 +3,8 @@
  * Runs on CPU devices that share the machine's processors; a simulated device fails on demand. */
 #include <math.h>
 #include <stddef.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "fakes.h"
 #include "train_bench.h"
@@ -261,6 +263,34 @@ START_TEST(a_lost_device_ends_the_step_and_names_itself)
 }
 END_TEST
 
+static double processor_ms(void)
+{
+    struct timespec t;
+
+    ck_assert_int_eq(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t), 0);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* Between steps threads spin for microseconds, then sleep. */
+START_TEST(a_trainer_that_waits_for_a_batch_uses_no_processor)
+{
+    static const char *const devices[] = { "1", "2" };
+    cek_trainer_options options = options_small();
+    cek_batch batch = batch_of(0, SAMPLES);
+    double before;
+    bench b;
+
+    bench_open(&b, devices[_i], "cpu", &options);
+    for (int i = 0; i < 3; i++)
+        ok(cek_trainer_step(b.trainer, &batch, NULL));
+    usleep(100000);
+    before = processor_ms();
+    usleep(300000);
+    ck_assert_msg(processor_ms() - before < 3, "%g ms of 300", processor_ms() - before);
+    bench_close(&b);
+}
+END_TEST
+
 START_TEST(structs_whose_size_was_not_set_are_refused)
 {
     bench b;
@@ -314,6 +344,7 @@ int main(void)
     tcase_add_test(tc, squared_error_of_different_shapes_is_refused_not_broadcast);
     tcase_add_test(tc, a_loss_that_is_not_finite_is_reported);
     tcase_add_test(tc, a_lost_device_ends_the_step_and_names_itself);
+    tcase_add_loop_test(tc, a_trainer_that_waits_for_a_batch_uses_no_processor, 0, 2);
     tcase_add_test(tc, structs_whose_size_was_not_set_are_refused);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
