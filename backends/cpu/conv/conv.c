@@ -13,6 +13,15 @@ static int is_matrix(const conv_desc *d)
     return 1;
 }
 
+/* One tap without padding, each of whose windows is a pixel of its own: with strides, some pixels are no window's. */
+static int is_spread(const conv_desc *d)
+{
+    for (int i = 0; i < 3; i++)
+        if (d->kernel[i] != 1 || d->pad[i] != 0 || (d->out[i] - 1) * d->stride[i] >= d->in[i])
+            return 0;
+    return 1;
+}
+
 /* Whether the gradient of weights had better be computed transposed: cycles for one output
  * position. */
 static int is_transposed(const conv_desc *d, const cpu_config *config)
@@ -58,6 +67,8 @@ static enum conv_method method_choose(conv_plan *plan)
         return CONV_MATRIX;
     if (d->direction == CONV_BACKWARD_WEIGHTS && is_transposed(d, plan->config))
         return CONV_TRANSPOSED;
+    if (d->direction == CONV_BACKWARD_DATA && is_spread(d))
+        return CONV_SPREAD;
     if (d->direction == CONV_BACKWARD_DATA && is_scattered(plan))
         return CONV_SCATTER;
     return CONV_WINDOWS; /* or CONV_SLABS, which the direction decides */
@@ -87,6 +98,7 @@ void cek__conv_plan(const conv_desc *desc, const cpu_config *config, int workers
 {
     static const char *const names[] = {
         [CONV_MATRIX] = "gemm",
+        [CONV_SPREAD] = "gemm, spread",
         [CONV_WINDOWS] = "implicit gemm",
         [CONV_SLABS] = "direct",
         [CONV_TRANSPOSED] = "direct, few channels",

@@ -1,24 +1,26 @@
 /* data.c - the gradient of a convolution's input as a product: windows of dy (A) times weights (B), one product per
- * group, where strides are 1.
+ * group, where strides are 1 or there is one tap.
  *
  * Owns: which outputs an input position took part in, and the operands that follow from it.
- * Must not know: how products are planned and run; strides, which are scatter.c's.
+ * Must not know: how products are planned and run; strides of more taps, which are scatter.c's.
  *
  * Input position i met output o through tap k where o + k * dilation = i + pad: dx is a convolution of dy with the taps
  * turned around. */
 #include <stddef.h>
+#include <string.h>
 
 #include "backends/cpu/conv/method.h"
 
 void cek__conv_data_plan(conv_plan *plan)
 {
     const conv_desc *d = &plan->d;
-    const int in_place = d->x == CPU_F32 && !(d->accumulate && d->deriv != CPU_ACT_NONE);
+    const int spread = plan->method == CONV_SPREAD;
+    const int in_place = !spread && d->x == CPU_F32 && !(d->accumulate && d->deriv != CPU_ACT_NONE);
 
     plan->w = (windows){ .images = d->batch, .channels = conv_group_out(d) };
     for (int i = 0; i < 3; i++)
         plan->w.dim[i] = (window_dim){ .size = d->out[i],
-                                       .positions = d->in[i],
+                                       .positions = spread ? d->out[i] : d->in[i],
                                        .step = 1,
                                        .first = d->pad[i] - (d->kernel[i] - 1) * d->dilation[i],
                                        .taps = d->kernel[i],
@@ -37,7 +39,7 @@ void cek__conv_data_plan(conv_plan *plan)
         .way_a = PACK_ALONG,
         .way_b = PACK_ACROSS,
     };
-    if (plan->method == CONV_MATRIX)
+    if (plan->method == CONV_MATRIX || spread)
         cek__product_words(&plan->product, d->y, d->w);
     if (plan->method == CONV_WINDOWS && cek__conv_slabs_plan(plan))
         plan->method = CONV_SLABS;
@@ -63,6 +65,34 @@ static void give_weights(const void *part, int64_t k, int64_t depth, int64_t col
     cek__pack_b_panels(p->kernels, depth, cols, to);
 }
 
+/* The rows of a spread product: each pixel of dy becomes one of dx, and the others of its cell, which are no window's,
+ * zeros. */
+static void take_cells(const void *part, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c,
+                       int64_t ldc, const walk_scratch *scratch)
+{
+    const product_part *p = part;
+    const conv_call *call = p->owner;
+    const conv_desc *d = &call->plan->d;
+    const size_t bytes = (size_t)(cols * cpu_type_bytes(d->x));
+
+    for (int64_t i = 0; i < rows; i++, c += ldc) {
+        int64_t at[3], size[3], image = row + i;
+        for (int k = 2; k >= 0; k--) {
+            const int64_t o = image % d->out[k];
+            image /= d->out[k];
+            at[k] = o * d->stride[k];
+            size[k] = o + 1 < d->out[k] ? d->stride[k] : d->in[k] - at[k];
+        }
+        const int64_t first = ((image * d->in[0] + at[0]) * d->in[1] + at[1]) * d->in[2] + at[2];
+        cek__epilogue(p->kernels, &p->e, first, 1, col, cols, c, ldc, scratch->line);
+        for (int64_t j = 1; !d->accumulate && j < size[0] * size[1] * size[2]; j++) {
+            const int64_t z = j / size[2] / size[1], y = j / size[2] % size[1], x = j % size[2];
+            const int64_t pixel = first + (z * d->in[1] + y) * d->in[2] + x;
+            memset(conv_at(p->e.c, d->x, pixel * d->in_channels + col), 0, bytes);
+        }
+    }
+}
+
 static void open_group(const void *owner, int64_t group, product_part *out)
 {
     const conv_call *call = owner;
@@ -86,9 +116,9 @@ void cek__conv_data_run(const conv_call *call, cpu_threads *threads, void *works
     const product_source source = {
         .owner = call,
         .open = open_group,
-        .b = plan->method == CONV_MATRIX ? cek__product_b : give_weights,
+        .b = plan->method == CONV_MATRIX || plan->method == CONV_SPREAD ? cek__product_b : give_weights,
         .a = cek__conv_give_a(plan),
-        .take = cek__product_take,
+        .take = plan->method == CONV_SPREAD ? take_cells : cek__product_take,
         .plain = plan->d.deriv == CPU_ACT_NONE,
     };
     cek__product_run(&plan->product, threads, &source, workspace);

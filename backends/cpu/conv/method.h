@@ -9,6 +9,7 @@
 
 enum conv_method {
     CONV_MATRIX,     /* 1 x 1, stride 1, no padding: images are matrices */
+    CONV_SPREAD,     /* backward-data of one tap that strides: a matrix too, whose rows are spread over dx */
     CONV_WINDOWS,    /* rows of windows are packed */
     CONV_SLABS,      /* images are copied with their padding, tiles read windows in place */
     CONV_TRANSPOSED, /* backward-weights with few channels: windows are A, and read from slabs */

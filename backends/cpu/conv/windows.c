@@ -98,5 +98,10 @@ static int64_t give_slab(const void *part, int64_t row, int64_t rows, int64_t k,
 
 walk_give_a *cek__conv_give_a(const conv_plan *plan)
 {
-    return plan->method == CONV_MATRIX ? cek__product_a : plan->method == CONV_SLABS ? give_slab : give_windows;
+    switch (plan->method) {
+    case CONV_MATRIX:
+    case CONV_SPREAD: return cek__product_a;
+    case CONV_SLABS: return give_slab;
+    default: return give_windows;
+    }
 }
