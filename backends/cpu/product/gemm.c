@@ -107,6 +107,13 @@ static void plan_one(const gemm_desc *desc, const cpu_config *config, int worker
     cek__product_plan(&out->product);
 }
 
+static int swap_pays(const product_plan *as_it_is, const product_plan *swapped)
+{
+    if (as_it_is->thin != swapped->thin)
+        return swapped->thin;
+    return as_it_is->thin ? swapped->m < as_it_is->m : swapped->cost < as_it_is->cost;
+}
+
 void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers, gemm_plan *out)
 {
     static const char *const names[3][2][2] = {
@@ -119,8 +126,9 @@ void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers
         *out = (gemm_plan){ .d = *desc, .algorithm = "gemm, empty" };
         return;
     }
-    plan_one(desc, config, workers, 0, out);
-    plan_one(desc, config, workers, 1, &swapped);
+    /* roles are those that are best for one worker: in which order sums are made may follow from them */
+    plan_one(desc, config, 1, 0, out);
+    plan_one(desc, config, 1, 1, &swapped);
     /* of short rows most of the work is to add up what is in a vector's lanes: tiles multiply several of them sooner */
     const int64_t rows = desc->m < desc->n ? desc->m : desc->n;
     if ((rows <= 2 || desc->k >= config->kernels->nr) &&
@@ -132,8 +140,7 @@ void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers
         out->algorithm = "dot products";
         return;
     }
-    if (swapped.product.cost < out->product.cost)
-        *out = swapped;
+    plan_one(desc, config, workers, swap_pays(&out->product, &swapped.product), out);
     out->workspace_bytes = out->product.workspace_bytes;
     out->algorithm = names[out->product.thin ? 1 : out->product.words ? 2 : 0][out->product.splits > 1][out->swapped];
 }

@@ -33,7 +33,6 @@ void cek__thin_plan(product_plan *p)
     p->cost = (double)(p->batch * p->k * ceil_div(p->n, vl)) * (p->m <= FEW ? cost_vector : (double)p->m);
     p->serial = p->cost < PRODUCT_SERIAL_CYCLES;
     p->workers = p->serial ? 1 : p->workers;
-    p->cost /= (double)least(p->workers, tasks * p->splits);
 }
 
 /* Floats are read where they lie; everything else is converted. */
