@@ -4,6 +4,23 @@
  * Owns: operands and result of that product. Must not know: how products are planned and run. */
 #include "backends/cpu/conv/method.h"
 
+/* Windows of words, too, where no word has channels of two pixels: an image of half as many floats. */
+static void words_plan(conv_plan *plan)
+{
+    const conv_desc *d = &plan->d;
+    windows *w = &plan->w;
+
+    if (plan->method != CONV_MATRIX && conv_group_in(d) % 2 != 0)
+        return;
+    cek__product_words(&plan->product, d->x, d->w);
+    if (plan->method == CONV_MATRIX || plan->product.words == NULL)
+        return;
+    w->channels /= 2;
+    w->image /= 2;
+    for (int i = 0; i < 3; i++)
+        w->pitch[i] /= 2;
+}
+
 void cek__conv_forward_plan(conv_plan *plan)
 {
     const conv_desc *d = &plan->d;
@@ -21,8 +38,7 @@ void cek__conv_forward_plan(conv_plan *plan)
         .way_a = PACK_ALONG,
         .way_b = PACK_ALONG,
     };
-    if (plan->method == CONV_MATRIX)
-        cek__product_words(&plan->product, d->x, d->w);
+    words_plan(plan);
     if (plan->method == CONV_WINDOWS && cek__conv_slabs_plan(plan))
         plan->method = CONV_SLABS;
     cek__product_plan(&plan->product);
@@ -34,8 +50,9 @@ static void open_group(const void *owner, int64_t group, product_part *out)
     const conv_desc *d = &call->plan->d;
     const conv_args *args = call->args;
     const int64_t in = conv_group_in(d), n = conv_group_out(d), depth = conv_taps(d) * in;
+    const int words = call->plan->product.words && call->plan->method != CONV_MATRIX;
 
-    out->a = pack_of(conv_at(args->x, d->x, group * in), d->x, d->in_channels, 1, PACK_ALONG);
+    out->a = pack_of(conv_at(args->x, d->x, group * in), words ? CPU_F32 : d->x, d->in_channels, 1, PACK_ALONG);
     if (!d->packed)
         out->b = pack_of(conv_at(args->w, d->w, group * n * depth), d->w, 1, depth, PACK_ALONG);
     out->e = (epilogue){ .c = conv_at(args->out, d->y, group * n),
