@@ -39,6 +39,14 @@ kernels_cpu_libraries = %D%/cpu/libportable.la
 %C%_cpu_libportable_la_CPPFLAGS = $(AM_CPPFLAGS) -DCEK_ISA=portable -DCEK_ISA_PORTABLE=1
 %C%_cpu_libportable_la_CFLAGS = $(AM_CFLAGS)
 
+if ISA_NEON
+kernels_cpu_cppflags += -DCEK_HAVE_NEON
+kernels_cpu_libraries += %D%/cpu/libneon.la
+%C%_cpu_libneon_la_SOURCES = $(kernels_cpu_sources)
+%C%_cpu_libneon_la_CPPFLAGS = $(AM_CPPFLAGS) -DCEK_ISA=neon -DCEK_ISA_NEON=1
+%C%_cpu_libneon_la_CFLAGS = $(AM_CFLAGS) $(ISA_NEON_CFLAGS)
+endif
+
 if ISA_AVX2
 kernels_cpu_cppflags += -DCEK_HAVE_AVX2
 kernels_cpu_libraries += %D%/cpu/libavx2.la

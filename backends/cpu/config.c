@@ -9,6 +9,9 @@
 #include <string.h>
 
 extern const cpu_kernels cek__kernels__portable;
+#ifdef CEK_HAVE_NEON
+extern const cpu_kernels cek__kernels__neon;
+#endif
 #ifdef CEK_HAVE_AVX2
 extern const cpu_kernels cek__kernels__avx2;
 #endif
@@ -77,6 +80,13 @@ static const row rows[] = {
           .kc = 384,                             /* a panel of A (9 KiB) and one of B (24 KiB) about fill a 32 KiB L1 */
           .b_bytes = 128 << 10                   /* processors without AVX-512 may have an L2 of 256 KiB */
       } },
+#endif
+#ifdef CEK_HAVE_NEON
+    { runs_anywhere, /* where it is built: 64-bit ARM has no processor without it */
+      runs_anywhere,
+      { "neon", &cek__kernels__neon, .mc = 96, /* 8 panels of 12 rows: with kc, 144 KiB */
+        .kc = 384,                /* a panel of A (18 KiB) and one of B (12 KiB) fill half of a 64 KiB L1 */
+        .b_bytes = 256 << 10 } }, /* of an L2 of 512 KiB or more (Neoverse, Cortex-A7x) */
 #endif
     { runs_anywhere,
       runs_anywhere,

@@ -11,7 +11,7 @@
 #include "kernels/cpu/kernels.h"
 
 typedef struct cpu_config {
-    const char *isa;            /* "avx512bf16", "avx512", "avx2", "portable" */
+    const char *isa;            /* "avx512bf16", "avx512", "avx2", "neon", "portable" */
     const cpu_kernels *kernels; /* compiled for that instruction set */
     int64_t mc;                 /* rows of A packed at once */
     int64_t kc;                 /* depth of a block */

@@ -21,15 +21,28 @@
 #else
 #define COMPILER "gcc " __VERSION__
 #endif
-#if defined CEK_HAVE_AVX512BF16
-#define ISAS "portable avx2 avx512 avx512bf16"
-#elif defined CEK_HAVE_AVX512
-#define ISAS "portable avx2 avx512"
-#elif defined CEK_HAVE_AVX2
-#define ISAS "portable avx2"
+/* What was built, a word each. */
+#if defined CEK_HAVE_NEON
+#define ISA_NEON " neon"
 #else
-#define ISAS "portable"
+#define ISA_NEON ""
 #endif
+#if defined CEK_HAVE_AVX2
+#define ISA_AVX2 " avx2"
+#else
+#define ISA_AVX2 ""
+#endif
+#if defined CEK_HAVE_AVX512
+#define ISA_AVX512 " avx512"
+#else
+#define ISA_AVX512 ""
+#endif
+#if defined CEK_HAVE_AVX512BF16
+#define ISA_AVX512BF16 " avx512bf16"
+#else
+#define ISA_AVX512BF16 ""
+#endif
+#define ISAS "portable" ISA_NEON ISA_AVX2 ISA_AVX512 ISA_AVX512BF16
 const char cek__cpu_build[] = COMPILER "; " ISAS "; algorithms " ALGORITHMS;
 
 /* The C library's exp, log and expm1 have a part in losses and optimizers; glibc has them with

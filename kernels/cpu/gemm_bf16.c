@@ -24,6 +24,7 @@ static inline vf add_pairs(vf a, vf b, vf sum)
 
 #define TILE_NAME gemm_bf16_tiles
 #define TILE_EDGE gemm_bf16_edges
+#define TILE_X vf
 #define TILE_ALL all
 #define TILE_ADD add_pairs
 #include "kernels/cpu/tile.h"

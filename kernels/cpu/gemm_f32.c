@@ -5,8 +5,27 @@
 
 #define TILE_NAME gemm_f32_tiles
 #define TILE_EDGE gemm_f32_edges
+#if defined CEK_ISA_NEON
+/* NEON multiplies a vector by an element of another: a plain load of 4 bytes, where spreading them takes some
+ * processors' multipliers (LD1R). The empty asm keeps gcc from spreading them all the same. */
+static inline vf add_by_element(float x, vf b, vf sum)
+{
+    return (vf)vfmaq_n_f32((float32x4_t)sum, (float32x4_t)b, x);
+}
+static inline float element(const float *p)
+{
+    float x = *p;
+    __asm__("" : "+w"(x));
+    return x;
+}
+#define TILE_X float
+#define TILE_ALL element
+#define TILE_ADD add_by_element
+#else
+#define TILE_X vf
 #define TILE_ALL(p) v_all(*(p))
 #define TILE_ADD v_fma
+#endif
 #include "kernels/cpu/tile.h"
 
 void ISA_NAME(drain)(void)

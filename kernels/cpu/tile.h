@@ -2,8 +2,8 @@
  *
  * Owns: the register tile, in every number of rows up to the full one, so that no row is ever
  * computed in vain, and in one vector of columns where no more are wanted; the tables of them, TILE_NAME and TILE_EDGE.
- * Whoever includes it says what a word of 4 bytes is: TILE_ALL(p) has it in every lane, TILE_ADD(x, y, sum) multiplies
- * and adds.
+ * Whoever includes it says what a word of 4 bytes is: TILE_ALL(p) has it as a TILE_X, every lane of a vector or what
+ * multiplies one, TILE_ADD(x, y, sum) multiplies and adds.
  * Must not know: where A and B come from (packed panels or the caller's own memory; see
  * cpu_gemm_tile), blocks, threads.
  *
@@ -42,7 +42,7 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
                 row += three;
                 __asm__ volatile("" : "+r"(row) : : "memory");
             }
-            const vf x = TILE_ALL(row + i % 3 * lda);
+            const TILE_X x = TILE_ALL(row + i % 3 * lda);
             UNROLL
             for (int j = 0; j < vectors; j++)
                 sum[i][j] = TILE_ADD(x, y[j], sum[i][j]);
@@ -81,9 +81,14 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
 
 /* clang-format off */
 TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6)
+#if defined CEK_ISA_AVX512 || defined CEK_ISA_NEON
+TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12)
+#endif
 #if defined CEK_ISA_AVX512
-TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12) TILE(13) TILE(14)
+TILE(13) TILE(14)
 #define TILE_MORE(name) name##_7, name##_8, name##_9, name##_10, name##_11, name##_12, name##_13, name##_14,
+#elif defined CEK_ISA_NEON
+#define TILE_MORE(name) name##_7, name##_8, name##_9, name##_10, name##_11, name##_12,
 #else
 #define TILE_MORE(name)
 #endif

@@ -11,10 +11,6 @@
 
 #include "kernels/cpu/isa.h"
 
-#if !defined CEK_ISA_AVX512 && !defined CEK_ISA_AVX2 && defined __SSE2__
-#include <emmintrin.h>
-#endif
-
 /* Vectors handed over in memory cost more than most of these functions. */
 #define V_INLINE static inline __attribute__((always_inline))
 
@@ -81,6 +77,8 @@ V_INLINE vu v_from_u16(vh_mem x)
     return (vu)_mm512_cvtepu16_epi32((__m256i)x);
 #elif defined CEK_ISA_AVX2
     return (vu)_mm256_cvtepu16_epi32((__m128i)x);
+#elif defined CEK_ISA_NEON
+    return (vu)vmovl_u16((uint16x4_t)x);
 #else
     return __builtin_convertvector(x, vu);
 #endif
@@ -93,6 +91,8 @@ V_INLINE vh_mem v_to_u16(vu x)
 #elif defined CEK_ISA_AVX2
     __m256i words = _mm256_packus_epi32((__m256i)(x & 0xffff), _mm256_setzero_si256()); /* lanes 0-3 in either half */
     return (vh_mem)_mm_unpacklo_epi64(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
+#elif defined CEK_ISA_NEON
+    return (vh_mem)vmovn_u32((uint32x4_t)x);
 #else
     return __builtin_convertvector(x, vh_mem);
 #endif
@@ -150,6 +150,8 @@ V_INLINE vf v_sqrt(vf x)
     return (vf)_mm512_sqrt_ps((__m512)x);
 #elif defined CEK_ISA_AVX2
     return (vf)_mm256_sqrt_ps((__m256)x);
+#elif defined CEK_ISA_NEON
+    return (vf)vsqrtq_f32((float32x4_t)x);
 #elif defined __SSE2__
     return (vf)_mm_sqrt_ps((__m128)x);
 #else
@@ -166,6 +168,8 @@ V_INLINE vl v_mul_low(vl a, uint32_t b)
     return (vl)_mm512_mul_epu32((__m512i)a, _mm512_set1_epi64(b));
 #elif defined CEK_ISA_AVX2
     return (vl)_mm256_mul_epu32((__m256i)a, _mm256_set1_epi64x(b));
+#elif defined CEK_ISA_NEON
+    return (vl)vmull_u32(vmovn_u64((uint64x2_t)a), vdup_n_u32(b));
 #elif defined __SSE2__
     return (vl)_mm_mul_epu32((__m128i)a, _mm_set1_epi64x(b));
 #else

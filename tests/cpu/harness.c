@@ -70,6 +70,7 @@ void backend_close(backend *b)
  * machine. */
 static const char *const all_forms[][5] = {
     { "cpu_isa", "portable", "cpu_threads", "1", NULL },   { "cpu_isa", "portable", "cpu_threads", "3", NULL },
+    { "cpu_isa", "neon", "cpu_threads", "1", NULL },       { "cpu_isa", "neon", "cpu_threads", "3", NULL },
     { "cpu_isa", "avx2", "cpu_threads", "1", NULL },       { "cpu_isa", "avx2", "cpu_threads", "3", NULL },
     { "cpu_isa", "avx512", "cpu_threads", "1", NULL },     { "cpu_isa", "avx512", "cpu_threads", "3", NULL },
     { "cpu_isa", "avx512bf16", "cpu_threads", "1", NULL }, { "cpu_isa", "avx512bf16", "cpu_threads", "3", NULL },
