@@ -71,6 +71,9 @@ noinst_LTLIBRARIES += %D%/reference/libreference.la
 # The CPU backend; its kernels are in kernels/cpu.
 noinst_LTLIBRARIES += %D%/cpu/libcpu.la
 %C%_cpu_libcpu_la_SOURCES = \
+    %D%/cpu/amx.c \
+    %D%/cpu/amx.h \
+    %D%/cpu/amx_here.c \
     %D%/cpu/config.c \
     %D%/cpu/config.h \
     %D%/cpu/conv/conv.c \

@@ -8,7 +8,6 @@ kernels_cpu_sources = \
     %D%/cpu/depthwise_f32.c \
     %D%/cpu/dots_f32.c \
     %D%/cpu/epilogue_f32.c \
-    %D%/cpu/gemm_bf16.c \
     %D%/cpu/gemm_f32.c \
     %D%/cpu/half.h \
     %D%/cpu/isa.h \
@@ -30,6 +29,9 @@ kernels_cpu_sources = \
     %D%/cpu/vector.h \
     %D%/cpu/vmath.h \
     %D%/cpu/winograd_f32.c
+
+kernels_cpu_words = %D%/cpu/half.h %D%/cpu/isa.h %D%/cpu/kernels.h %D%/cpu/pairs.h %D%/cpu/table.h %D%/cpu/tile.h %D%/cpu/vector.h
+kernels_cpu_amx = %D%/cpu/gemm_amx.c %D%/cpu/amx.h %D%/cpu/amx_model.h $(kernels_cpu_words)
 
 # What the CPU backend is told of them: one macro per instruction set that was built.
 kernels_cpu_cppflags = -DCEK_HAVE_PORTABLE
@@ -63,13 +65,29 @@ kernels_cpu_libraries += %D%/cpu/libavx512.la
 %C%_cpu_libavx512_la_CFLAGS = $(AM_CFLAGS) $(ISA_AVX512_CFLAGS)
 endif
 
+# More of an instruction set above: tiles of their own for products of bf16, the set's kernels for all else.
+if ISA_AVX512
 if ISA_AVX512BF16
 kernels_cpu_cppflags += -DCEK_HAVE_AVX512BF16
 kernels_cpu_libraries += %D%/cpu/libavx512bf16.la
-%C%_cpu_libavx512bf16_la_SOURCES = $(kernels_cpu_sources)
-%C%_cpu_libavx512bf16_la_CPPFLAGS = $(AM_CPPFLAGS) -DCEK_ISA=avx512bf16 -DCEK_ISA_AVX512=1 -DCEK_ISA_AVX512BF16=1
+%C%_cpu_libavx512bf16_la_SOURCES = %D%/cpu/gemm_bf16.c $(kernels_cpu_words)
+%C%_cpu_libavx512bf16_la_CPPFLAGS = $(AM_CPPFLAGS) -DCEK_ISA=avx512bf16 -DCEK_ISA_AVX512=1
 %C%_cpu_libavx512bf16_la_CFLAGS = $(AM_CFLAGS) $(ISA_AVX512BF16_CFLAGS)
 endif
+if ISA_AMX
+kernels_cpu_cppflags += -DCEK_HAVE_AMX
+kernels_cpu_libraries += %D%/cpu/libamx.la
+%C%_cpu_libamx_la_SOURCES = $(kernels_cpu_amx)
+%C%_cpu_libamx_la_CPPFLAGS = $(AM_CPPFLAGS) -DCEK_ISA=amx -DCEK_ISA_AVX512=1 -DCEK_ISA_AMX=1
+%C%_cpu_libamx_la_CFLAGS = $(AM_CFLAGS) $(ISA_AMX_CFLAGS)
+endif
+endif
+
+# The same tiles over a model in C of AMX's instructions, for processors without.
+kernels_cpu_libraries += %D%/cpu/libamxmodel.la
+%C%_cpu_libamxmodel_la_SOURCES = $(kernels_cpu_amx)
+%C%_cpu_libamxmodel_la_CPPFLAGS = $(AM_CPPFLAGS) -DCEK_ISA=amx_model -DCEK_ISA_PORTABLE=1
+%C%_cpu_libamxmodel_la_CFLAGS = $(AM_CFLAGS)
 
 noinst_LTLIBRARIES += $(kernels_cpu_libraries)
 %D%/cpu/%.lo: override CFLAGS += $(CEK_FP_CONTRACT)

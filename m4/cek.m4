@@ -109,14 +109,14 @@ AC_DEFUN([CEK_REPRODUCIBLE], [
         [CEK_PREFIX_MAP='-ffile-prefix-map=$(abs_builddir)=. -ffile-prefix-map=$(srcdir)/='])
     AC_SUBST([CEK_PREFIX_MAP])])
 
-# CEK_ISA(NAME, FLAGS, MACRO) - an instruction set is built where the compiler, given FLAGS and then the user's CFLAGS,
+# CEK_ISA(NAME, FLAGS, MACROS) - an instruction set is built where the compiler, given FLAGS and then the user's CFLAGS,
 # still targets it (CFLAGS with -mno-... may take it away).
 AC_DEFUN([CEK_ISA], [
     AC_CACHE_CHECK([whether CPU kernels are built for $1], [cek_cv_isa_$1], [
         cek_saved_CFLAGS=$CFLAGS
         CFLAGS="$2 $CFLAGS"
         AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[
-#ifndef $3
+#if !($3)
 #error no
 #endif]])], [cek_cv_isa_$1=yes], [cek_cv_isa_$1=no])
         CFLAGS=$cek_saved_CFLAGS])
@@ -130,6 +130,8 @@ AC_DEFUN([CEK_ISAS], [
     CEK_ISA([avx2], [-mavx2 -mfma], [__AVX2__])
     CEK_ISA([avx512], [-mavx2 -mfma -mavx512f -mavx512vl -mavx512dq -mavx512bw], [__AVX512BW__])
     CEK_ISA([avx512bf16], [-mavx2 -mfma -mavx512f -mavx512vl -mavx512dq -mavx512bw -mavx512bf16], [__AVX512BF16__])
+    CEK_ISA([amx], [-mavx2 -mfma -mavx512f -mavx512vl -mavx512dq -mavx512bw -mamx-tile -mamx-bf16],
+        [__AMX_BF16__ && __x86_64__])
     # A user's -ffp-contract or -march comes after a target's own flags; what must hold is repeated behind it (see kernels/local.mk).
     CEK_FP_CONTRACT=-ffp-contract=fast
     AC_SUBST([CEK_FP_CONTRACT])])

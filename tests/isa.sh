@@ -28,10 +28,17 @@ case $ISA_NAMES in
         wrong "no products of bf16 in the kernels for them"
         uses 'vdpbf16ps' $kernels/libavx512_la-*.o && wrong "products of bf16 in the AVX-512 kernels" ;;
 esac
+case $ISA_NAMES in
+    *amx*)
+        for word in ldtilecfg tilerelease tilezero tileloadd tilestored tdpbf16ps; do
+            uses $word $kernels/libamx_la-gemm_amx.o || wrong "no $word in the kernels for AMX"
+            uses $word $kernels/libavx512*_la-*.o $kernels/libamxmodel_la-*.o && wrong "$word in kernels for processors without"
+        done ;;
+esac
 # What the user asks for by -march goes everywhere; without it, everything but those kernels runs on every processor.
 case " $CFLAGS " in
     *' -m'*) ;;
-    *)  uses '%[yz]mm' $kernels/libportable_la-*.o && wrong "ymm or zmm registers in the portable kernels"
+    *)  uses '%[yz]mm' $kernels/libportable_la-*.o $kernels/libamxmodel_la-*.o && wrong "ymm or zmm registers in the portable kernels"
         find core nn backends plugins -name '*.o' | xargs objdump -d --no-show-raw-insn |
             grep -E '%[yz]mm' >"$work/wide" &&
             wrong "ymm or zmm registers outside the kernels: $(head -n 1 "$work/wide")" ;;

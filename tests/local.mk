@@ -821,6 +821,12 @@ unit_tests += %D%/unit/cpu_gemm
 %C%_unit_cpu_gemm_LDFLAGS = $(check_ldflags)
 %C%_unit_cpu_gemm_LDADD = $(cpu_unit_libs)
 
+unit_tests += %D%/unit/cpu_amx
+%C%_unit_cpu_amx_SOURCES = %D%/unit/cpu_amx.c %D%/unit/cpu_products.h
+%C%_unit_cpu_amx_CPPFLAGS = $(unit_cppflags)
+%C%_unit_cpu_amx_LDFLAGS = $(check_ldflags)
+%C%_unit_cpu_amx_LDADD = $(cpu_unit_libs)
+
 unit_tests += %D%/unit/cpu_conv
 %C%_unit_cpu_conv_SOURCES = %D%/unit/cpu_conv.c %D%/unit/cpu_products.h
 %C%_unit_cpu_conv_CPPFLAGS = $(unit_cppflags)

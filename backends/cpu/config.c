@@ -5,6 +5,8 @@
  * Must not know: what is multiplied. */
 #include "backends/cpu/config.h"
 
+#include "backends/cpu/amx.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -19,12 +21,20 @@ extern const cpu_kernels cek__kernels__avx2;
 extern const cpu_kernels cek__kernels__avx512;
 #endif
 #ifdef CEK_HAVE_AVX512BF16
-extern const cpu_kernels cek__kernels__avx512bf16;
+extern const cpu_words cek__bf16_words__avx512bf16;
 #endif
+#ifdef CEK_HAVE_AMX
+extern const cpu_words cek__bf16_words__amx;
+#endif
+extern const cpu_words cek__bf16_words__amx_model;
 
 static int runs_anywhere(void)
 {
     return 1;
+}
+static int pays_never(void)
+{
+    return 0;
 }
 #ifdef CEK_HAVE_AVX2
 static int runs_avx2(void)
@@ -55,6 +65,15 @@ static int pays_avx512bf16(void)
 }
 #endif
 
+#ifdef CEK_HAVE_AMX
+static int runs_amx(void)
+{
+    const char *reason;
+
+    return runs_avx512() && cek__amx(&reason) == AMX_READY;
+}
+#endif
+
 typedef struct row {
     int (*runs)(void);
     int (*pays)(void); /* whether it is chosen where nobody names one */
@@ -65,34 +84,44 @@ typedef struct row {
  * with A's block and the sums of C: two thirds of a 1 MiB L2. */
 #define AVX512_SIZES .mc = 112, .kc = 384, .b_bytes = 480 << 10
 
+/* 16 panels of 6 rows: with kc, 96 KiB. A panel of A is 6 KiB, one of B 8 KiB: fits L1 caches of 16 KiB. Processors
+ * without AVX-512 may have an L2 of 256 KiB. */
+#define PORTABLE_SIZES .mc = 96, .kc = 256, .b_bytes = 128 << 10
+
 static const row rows[] = {
+#ifdef CEK_HAVE_AMX
+    /* floats as below, to the bit; of bf16, 3 panels of 32 rows and one of 16 share L2 with B */
+    { runs_amx, runs_anywhere, { "amx", &cek__kernels__avx512, &cek__bf16_words__amx, AVX512_SIZES } },
+#endif
 #ifdef CEK_HAVE_AVX512BF16
-    { runs_avx512bf16, pays_avx512bf16, { "avx512bf16", &cek__kernels__avx512bf16, AVX512_SIZES } },
+    { runs_avx512bf16,
+      pays_avx512bf16,
+      { "avx512bf16", &cek__kernels__avx512, &cek__bf16_words__avx512bf16, AVX512_SIZES } },
 #endif
 #ifdef CEK_HAVE_AVX512
-    { runs_avx512, runs_anywhere, { "avx512", &cek__kernels__avx512, AVX512_SIZES } },
+    { runs_avx512, runs_anywhere, { "avx512", &cek__kernels__avx512, NULL, AVX512_SIZES } },
 #endif
 #ifdef CEK_HAVE_AVX2
     { runs_avx2,
       runs_anywhere,
       {
-          "avx2", &cek__kernels__avx2, .mc = 96, /* 16 panels of 6 rows: with kc, 144 KiB */
-          .kc = 384,                             /* a panel of A (9 KiB) and one of B (24 KiB) about fill a 32 KiB L1 */
-          .b_bytes = 128 << 10                   /* processors without AVX-512 may have an L2 of 256 KiB */
+          "avx2", &cek__kernels__avx2, NULL, .mc = 96, /* 16 panels of 6 rows: with kc, 144 KiB */
+          .kc = 384,           /* a panel of A (9 KiB) and one of B (24 KiB) about fill a 32 KiB L1 */
+          .b_bytes = 128 << 10 /* processors without AVX-512 may have an L2 of 256 KiB */
       } },
 #endif
 #ifdef CEK_HAVE_NEON
     { runs_anywhere, /* where it is built: 64-bit ARM has no processor without it */
       runs_anywhere,
-      { "neon", &cek__kernels__neon, .mc = 96, /* 8 panels of 12 rows: with kc, 144 KiB */
+      { "neon", &cek__kernels__neon, NULL, .mc = 96, /* 8 panels of 12 rows: with kc, 144 KiB */
         .kc = 384,                /* a panel of A (18 KiB) and one of B (12 KiB) fill half of a 64 KiB L1 */
         .b_bytes = 256 << 10 } }, /* of an L2 of 512 KiB or more (Neoverse, Cortex-A7x) */
 #endif
+    { runs_anywhere, runs_anywhere, { "portable", &cek__kernels__portable, NULL, PORTABLE_SIZES } },
+    /* for tests: the tiles of AMX over a model of its instructions */
     { runs_anywhere,
-      runs_anywhere,
-      { "portable", &cek__kernels__portable, .mc = 96, /* as above */
-        .kc = 256, /* a panel of A is 6 KiB, one of B 8 KiB: fits L1 caches of 16 KiB */
-        .b_bytes = 128 << 10 } },
+      pays_never,
+      { "amx-model", &cek__kernels__portable, &cek__bf16_words__amx_model, PORTABLE_SIZES } },
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -110,7 +139,7 @@ const cpu_config *cek__config_select(const char *isa)
     const int any = isa == NULL || isa[0] == '\0';
 
     for (int r = 0; r < ROWS; r++)
-        if (rows[r].runs() && (any ? rows[r].pays() : strcmp(rows[r].config.isa, isa) == 0))
+        if ((any ? rows[r].pays() : strcmp(rows[r].config.isa, isa) == 0) && rows[r].runs())
             return &rows[r].config;
     return NULL;
 }

@@ -11,9 +11,10 @@
 #include "kernels/cpu/kernels.h"
 
 typedef struct cpu_config {
-    const char *isa;            /* "avx512bf16", "avx512", "avx2", "neon", "portable" */
-    const cpu_kernels *kernels; /* compiled for that instruction set */
-    int64_t mc;                 /* rows of A packed at once */
+    const char *isa;            /* its name for people: "avx512", "portable" ... */
+    const cpu_kernels *kernels; /* compiled for that instruction set, or for one that it is more of */
+    const cpu_words *bf16;      /* tiles for products of bf16; NULL: they are such of floats */
+    int64_t mc;                 /* rows of A packed at once: a multiple of bf16->height */
     int64_t kc;                 /* depth of a block */
     int64_t b_bytes;            /* of packed B that stay in L2 while rows of A pass by */
 } cpu_config;
@@ -22,7 +23,8 @@ typedef struct cpu_config {
  * processor. NULL where `isa` is not a name of the table, was not compiled in, or does not run on this processor. */
 const cpu_config *cek__config_select(const char *isa);
 
-/* cek__config_at - the i-th configuration that runs here, best first; NULL beyond the last. */
+/* cek__config_at - the i-th configuration that runs here, best first; NULL beyond the last, which is "amx-model": the
+ * tiles of AMX over a model in C of its instructions, which is chosen only where it is named. */
 const cpu_config *cek__config_at(int i);
 
 #endif

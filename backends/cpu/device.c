@@ -12,6 +12,7 @@
 
 #include "backends/common/growth.h"
 #include "backends/common/hash.h"
+#include "backends/cpu/amx.h"
 
 /* Raised whenever any result may change in its last bit. */
 #define ALGORITHMS "1"
@@ -42,7 +43,12 @@
 #else
 #define ISA_AVX512BF16 ""
 #endif
-#define ISAS "portable" ISA_NEON ISA_AVX2 ISA_AVX512 ISA_AVX512BF16
+#if defined CEK_HAVE_AMX
+#define ISA_AMX " amx"
+#else
+#define ISA_AMX ""
+#endif
+#define ISAS "portable amx-model" ISA_NEON ISA_AVX2 ISA_AVX512 ISA_AVX512BF16 ISA_AMX
 const char cek__cpu_build[] = COMPILER "; " ISAS "; algorithms " ALGORITHMS;
 
 /* The C library's exp, log and expm1 have a part in losses and optimizers; glibc has them with
@@ -65,10 +71,29 @@ uint64_t cek__cpu_numeric_id(const cpu_config *config, const char *name)
     return cek__hash_text(cek__hash_text(h, config->isa), name);
 }
 
+/* The kernels that are named, or the best ones. Tiles that this process does not get are no reason to fail where nobody
+ * named them, but one to say so. */
+static cek_status config_choose(cpu_instance *in, const char *isa)
+{
+    const cek_host *host = &in->head.host;
+    const int any = isa == NULL || isa[0] == '\0';
+    const char *reason;
+
+    in->config = cek__config_select(isa);
+    if (sizeof ISA_AMX > 1 && (any || strcmp(isa, "amx") == 0) && cek__amx(&reason) == AMX_REFUSED) {
+        if (!any)
+            return cek__host_fail(host, CEK_INVALID, "cpu_isa: \"%s\": %s", isa, reason);
+        cek__host_log(host, CEK_LOG_WARN, "cpu: %s instead of amx: %s", in->config->isa, reason);
+    }
+    if (!in->config)
+        return cek__host_fail(host, CEK_INVALID, "cpu_isa: \"%s\" was not built (only %s), or does not run here", isa,
+                              ISAS);
+    return CEK_OK;
+}
+
 static cek_status settings_read(cpu_instance *in)
 {
     const cek_host *host = &in->head.host;
-    const char *isa = cek__host_option(host, "cpu_isa");
     uint64_t devices = 1, threads = 0, lend = 1;
     cek_status st = cek__host_option_number(host, "cpu_devices", 1, CPU_DEVICES_MAX, &devices);
 
@@ -78,10 +103,9 @@ static cek_status settings_read(cpu_instance *in)
         st = cek__host_option_number(host, "cpu_lend", 0, 1, &lend);
     if (st != CEK_OK)
         return st;
-    in->config = cek__config_select(isa);
-    if (!in->config)
-        return cek__host_fail(host, CEK_INVALID, "cpu_isa: \"%s\" was not built (only %s), or does not run here", isa,
-                              ISAS);
+    st = config_choose(in, cek__host_option(host, "cpu_isa"));
+    if (st != CEK_OK)
+        return st;
     in->devices = (uint32_t)devices;
     cek__topology_read(&in->topology);
     if (threads)

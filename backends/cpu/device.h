@@ -33,7 +33,7 @@ typedef struct cpu_dev {
 /* The settings of an instance, read from the host once:
  *     cpu_devices   how many devices the cores are split into (1; more than cores share cores)
  *     cpu_threads   how many threads all devices together have (one for each core that may be used)
- *     cpu_isa       portable, avx2, avx512 or avx512bf16 (the best that the processor runs)
+ *     cpu_isa       portable, neon, avx2, avx512, avx512bf16, amx (the best that the processor runs) or amx-model
  *     cpu_lend      whether a device's idle cores help the device before it, the first one's the last: 1 (so it
  *                   is) or 0 */
 cek_status cek__cpu_create(const cek_host *host, cek_instance **out);

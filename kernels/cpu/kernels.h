@@ -21,7 +21,7 @@ static inline int64_t cpu_type_bytes(cpu_type type)
     return type == CPU_F32 ? 4 : 2;
 }
 
-enum { CPU_MR_MAX = 16, CPU_NR_MAX = 64 }; /* bounds of every kernel's tile */
+enum { CPU_MR_MAX = 32, CPU_NR_MAX = 64 }; /* bounds of every kernel's tile */
 
 /* How a tile's sums meet C. CPU_STREAM is CPU_STORE past the caches, for a C that would only push
  * everything else out of them; C's rows are then aligned to 64 bytes, and `drain` is called before
@@ -63,12 +63,20 @@ typedef struct cpu_thin {
     int add;
 } cpu_thin;
 
-/* Products of a type that is narrower than a float, by tiles of their own: what a tile takes for a float is then a word
- * of `unit` elements that are neighbours in k, and its depth counts words. Everything else is as with floats. */
+/* A family of tiles for products of a type that is narrower than a float: what a tile takes for a float is then a word
+ * of `unit` elements that are neighbours in k, and its depth counts words. Panels of A and B are always packed, so
+ * that edges may read whole ones. */
 typedef struct cpu_words {
+    cpu_type type; /* of both operands */
     int unit;
-    cpu_gemm_tile *const *gemm; /* [rows], as cpu_kernels' */
-    cpu_gemm_edge *const *edge;
+    int mr, nr;                 /* rows and columns of the full tile */
+    cpu_gemm_tile *const *gemm; /* [rows], as cpu_kernels'; need not fetch `next` */
+    cpu_gemm_edge *const *edge; /* the same */
+    int step;   /* words of k that are taken at once: depth is a multiple, and zeros fill up what is missing */
+    int height; /* rows that are taken at once: panels of A begin at multiples, and may be read to the next one */
+    int along;  /* panels of A have their words side by side along k: a_offset[k] = k */
+    /* NULL, or before the first and after the last tile of a task, on the task's thread */
+    void (*begin)(void), (*end)(void);
     /* As cpu_kernels' panels, of `depth` rows of memory; the last word is filled up with zeros. */
     void (*panels)(int64_t depth, int64_t columns, int64_t width, const void *from, int64_t ld, float *to,
                    int64_t panel);
@@ -98,7 +106,6 @@ typedef struct cpu_kernels {
     int mr, nr;                 /* rows and columns of the full tile */
     cpu_gemm_tile *const *gemm; /* [rows], 1 <= rows <= mr */
     cpu_gemm_edge *const *edge; /* the same */
-    const cpu_words *bf16;      /* NULL: products of bf16 are such of floats */
     void (*drain)(void);
     void (*thin)(const cpu_thin *product);
     /* out[i * ldout + r] = sum over k of x[i * ldx + k] * w[r * ldw + k], i < xs, r < rows */

@@ -9,9 +9,6 @@ const cpu_kernels ISA_NAME(cek__kernels) = {
     .nr = TILE_COLUMNS,
     .gemm = ISA_NAME(gemm_f32_tiles),
     .edge = ISA_NAME(gemm_f32_edges),
-#if defined CEK_ISA_AVX512BF16
-    .bf16 = &ISA_NAME(bf16_words),
-#endif
     .drain = ISA_NAME(drain),
     .thin = ISA_NAME(thin),
     .dots = ISA_NAME(dots_f32),

@@ -8,11 +8,6 @@
 
 extern cpu_gemm_tile *const ISA_NAME(gemm_f32_tiles)[CPU_MR_MAX + 1];
 extern cpu_gemm_edge *const ISA_NAME(gemm_f32_edges)[CPU_MR_MAX + 1];
-#if defined CEK_ISA_AVX512BF16
-extern cpu_gemm_tile *const ISA_NAME(gemm_bf16_tiles)[CPU_MR_MAX + 1];
-extern cpu_gemm_edge *const ISA_NAME(gemm_bf16_edges)[CPU_MR_MAX + 1];
-extern const cpu_words ISA_NAME(bf16_words);
-#endif
 void ISA_NAME(drain)(void);
 void ISA_NAME(thin)(const cpu_thin *t);
 void ISA_NAME(dots_f32)(int64_t xs, int64_t rows, int64_t depth, const float *x, int64_t ldx, const float *w,

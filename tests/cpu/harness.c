@@ -74,6 +74,8 @@ static const char *const all_forms[][5] = {
     { "cpu_isa", "avx2", "cpu_threads", "1", NULL },       { "cpu_isa", "avx2", "cpu_threads", "3", NULL },
     { "cpu_isa", "avx512", "cpu_threads", "1", NULL },     { "cpu_isa", "avx512", "cpu_threads", "3", NULL },
     { "cpu_isa", "avx512bf16", "cpu_threads", "1", NULL }, { "cpu_isa", "avx512bf16", "cpu_threads", "3", NULL },
+    { "cpu_isa", "amx", "cpu_threads", "1", NULL },        { "cpu_isa", "amx", "cpu_threads", "3", NULL },
+    { "cpu_isa", "amx-model", "cpu_threads", "1", NULL },  { "cpu_isa", "amx-model", "cpu_threads", "3", NULL },
 };
 enum { ALL_FORMS = sizeof all_forms / sizeof all_forms[0] };
 

@@ -447,7 +447,7 @@ static sight thread_seen(void)
 /* ulimit -s sets what pthread_setattr_default_np does. */
 START_TEST(threads_take_no_signals_and_have_a_stack_whatever_the_limit)
 {
-    const size_t limits[] = { 64 << 10, 16 << 20 };
+    const size_t limits[] = { 256 << 10, 16 << 20 }; /* no less than 128 KiB on 64-bit ARM */
     pthread_attr_t attributes;
     sigset_t mask;
 

@@ -3,7 +3,11 @@
  * the error of the arithmetic otherwise. */
 #include "tests/unit/cpu_products.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "backends/cpu/product/gemm.h"
+#include "backends/cpu/sizes.h"
 
 typedef struct shape {
     int64_t m, n, k, batch;
@@ -292,7 +296,7 @@ START_TEST(bf16_is_multiplied_in_words_where_there_are_such)
                                           .a = { (cpu_type)a, k, 1, 0 },
                                           .b = { (cpu_type)b, 9, 1, 0 },
                                           .c = { CPU_F32, 9, 1, 0 } };
-                    const int is_set = strcmp(config->isa, "avx512bf16") == 0;
+                    const int is_set = strcmp(config->isa, "avx512bf16") == 0 || strncmp(config->isa, "amx", 3) == 0;
                     gemm_plan plan;
                     cek__gemm_plan(&d, config, 1, &plan);
                     EXPECT((plan.product.words != NULL) == (is_set && a == CPU_BF16 && b == CPU_BF16 && k > 1),
@@ -354,10 +358,127 @@ START_TEST(a_matrix_that_lies_along_few_rows_is_read_where_it_lies)
 }
 END_TEST
 
-/* Which thread does what must not matter, nor how many there are. */
-static void bits_check(const shape *s, const kind *k)
+/* Denormal numbers are zeros to tile registers. */
+static float flushed(float x)
 {
-    const cpu_config *config = cek__config_at(0);
+    return fabsf(x) < FLT_MIN ? 0 : x;
+}
+
+/* A sum as tile registers make it (TDPBF16PS): of 16 words at a time, earlier and later halves apart, then together. */
+static float tile_sum(int words, const uint16_t *a, const uint16_t *b, int64_t ldb)
+{
+    float sum = 0;
+    for (int k = 0; k < words; k += 16) {
+        float half[2] = { 0, 0 };
+        for (int i = 2 * k; i < 2 * (k + 16); i++)
+            half[i % 2] =
+                flushed(fmaf(flushed(bf16_to_f32(a[i])), flushed(bf16_to_f32(b[i / 2 * ldb + i % 2])), half[i % 2]));
+        sum = flushed(sum + flushed(half[0] + half[1]));
+    }
+    return sum;
+}
+
+/* Of the processor where it has them, and of their model: every number of rows. */
+START_TEST(tile_registers_sum_up_to_the_bit_as_their_manual_says)
+{
+    enum { DEPTH = 64, SIDE = 32 };
+    static float c[SIDE * SIDE] __attribute__((aligned(64)));
+    static uint16_t a[SIDE * DEPTH * 2], b[DEPTH * SIDE * 2];
+    const cpu_config *config;
+    int32_t a_offset[DEPTH], b_offset[DEPTH];
+    uint32_t state = 1;
+
+    for (int k = 0; k < DEPTH; k++) {
+        a_offset[k] = k;
+        b_offset[k] = k * SIDE;
+    }
+    for (int i = 0; i < SIDE * DEPTH * 2; i++) { /* of many sizes; each third row of A is denormal */
+        type_store(CPU_BF16, a, i, ldexp(next_value(&state, 0), i / DEPTH / 2 % 3 ? i % 17 - 8 : -130));
+        type_store(CPU_BF16, b, i, ldexp(next_value(&state, 0), i % 13 - 6));
+    }
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int rows = 1; rows <= SIDE && strncmp(config->isa, "amx", 3) == 0; rows++) {
+            config->bf16->begin();
+            config->bf16->gemm[rows](DEPTH, (const float *)(const void *)a, DEPTH, a_offset,
+                                     (const float *)(const void *)b, b_offset, c, SIDE, CPU_STORE, NULL, 0);
+            config->bf16->end();
+            for (int j = 0; j < rows * SIDE; j++) {
+                const float want = tile_sum(DEPTH, a + j / SIDE * DEPTH * 2, b + j % SIDE * 2, SIDE * 2);
+                EXPECT(c[j] == want, "%s: %d rows: (%d, %d) is %a, not %a", config->isa, rows, j / SIDE, j % SIDE, c[j],
+                       want);
+            }
+        }
+}
+END_TEST
+
+/* What a family says of the panels that it reads is so: where they begin, and what lies behind the last. */
+START_TEST(panels_of_words_begin_where_their_family_wants_them)
+{
+    enum { K = 40, ROWS = 96 };
+    const cpu_words *w = cek__config_select("amx-model")->bf16;
+    const cpu_kernels *kernels = cek__config_select("amx-model")->kernels;
+    static float packed[ROWS * 48];
+    static uint16_t a[ROWS * K];
+    const float *panel[ROWS];
+    int64_t heights[ROWS];
+    int32_t offset[ROWS];
+    const walk_scratch to = { .a_offset = offset, .a_panel = panel, .a_rows = heights, .a = packed };
+
+    for (int along = 0; along < 2; along++)
+        for (int64_t rows = 1; rows <= ROWS; rows++) {
+            pack_operand operand = pack_of(a, CPU_BF16, along ? K : 1, along ? 1 : ROWS,
+                                           along ? PACK_ALONG : PACK_ACROSS);
+            operand.words = w;
+            operand.k = K;
+            const int64_t lda = cek__pack_a(kernels, &operand, 0, rows, 0, round_up(K / 2, w->step), &to);
+            for (int64_t i = 0, p = 0; i < rows; i += heights[p++]) {
+                ck_assert_ptr_eq(panel[p], packed + i * lda);
+                ck_assert_int_eq(i % w->height, 0);
+                ck_assert_int_le(heights[p], w->mr);
+            }
+            for (int k = 0; k < K / 2; k++)
+                ck_assert_int_eq(offset[k], k);
+        }
+}
+END_TEST
+
+/* Tiles that a thread keeps make every change of threads dearer. */
+START_TEST(a_thread_has_no_tiles_after_a_product)
+{
+    const cpu_config *config = cek__config_select("amx-model");
+    const gemm_desc d = { .m = 9,
+                          .n = 9,
+                          .k = 9,
+                          .batch = 1,
+                          .a = { CPU_BF16, 9, 1, 0 },
+                          .b = { CPU_BF16, 9, 1, 0 },
+                          .c = { CPU_F32, 9, 1, 0 } };
+    const uint16_t operand[81] = { 0 };
+    static float zeros[512], c[32 * 32];
+    static const int32_t offset[16];
+    int status;
+    const pid_t child = fork();
+
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        gemm_plan plan;
+        cek__gemm_plan(&d, config, 1, &plan);
+        void *workspace = guarded(plan.workspace_bytes, 0xff);
+        cek__gemm_run(&plan, NULL, &(gemm_args){ .a = operand, .b = operand, .c = c }, workspace);
+        if (c[0] != 0 || c[3] != 0 || plan.product.words != config->bf16)
+            _exit(0);
+        config->bf16->gemm[1](16, zeros, 16, offset, zeros, offset, c, 32, CPU_STORE, NULL, 0); /* must fault */
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_ne(status, 0);
+}
+END_TEST
+
+/* Which thread does what must not matter, nor how many there are: for the best configuration and for tiles that each
+ * thread must set up. */
+static void bits_check(const cpu_config *config, const shape *s, const kind *k)
+{
     problem p;
     problem_make(s, k, &p);
     float *first = copied(CPU_F32, p.nc, p.c), *first_sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
@@ -380,6 +501,7 @@ static void bits_check(const shape *s, const kind *k)
 
 START_TEST(bits_do_not_depend_on_the_number_of_workers)
 {
+    const cpu_config *config = _i ? cek__config_select("amx-model") : cek__config_at(0);
     const kind kinds[] = { { .spread = 1 },
                            { .spread = 1, .flip_b = 1, .bias = 1, .sum = 1 },
                            { .spread = 1, .flip_a = 1 },
@@ -387,11 +509,11 @@ START_TEST(bits_do_not_depend_on_the_number_of_workers)
                            { .spread = 1, .a = CPU_BF16, .b = CPU_BF16, .bias = 1, .sum = 1 },
                            { .spread = 1, .a = CPU_BF16, .b = CPU_BF16, .flip_a = 1, .flip_b = 1 } };
     for (int s = 0; s < SHAPES; s++)
-        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-            bits_check(&shapes[s], &kinds[k]);
+        for (size_t k = _i ? 4 : 0; k < sizeof kinds / sizeof *kinds; k++)
+            bits_check(config, &shapes[s], &kinds[k]);
     /* with roles exchanged C is not added to in place; which roles are faster depends on how many tasks there are */
-    bits_check(&(shape){ 54, 137, 699, 1 }, &(kind){ .spread = 1, .flip_a = 1, .flip_c = 1, .accumulate = 1 });
-    bits_check(&(shape){ 89, 283, 695, 1 }, &(kind){ .spread = 1, .flip_a = 1, .flip_b = 1, .accumulate = 1 });
+    bits_check(config, &(shape){ 54, 137, 699, 1 }, &(kind){ .spread = 1, .flip_a = 1, .flip_c = 1, .accumulate = 1 });
+    bits_check(config, &(shape){ 89, 283, 695, 1 }, &(kind){ .spread = 1, .flip_a = 1, .flip_b = 1, .accumulate = 1 });
 }
 END_TEST
 
@@ -529,7 +651,10 @@ int main(void)
     tcase_add_test(tests, bf16_is_multiplied_in_words_where_there_are_such);
     tcase_add_test(tests, a_single_product_of_bf16_keeps_denormal_numbers);
     tcase_add_test(tests, a_matrix_that_lies_along_few_rows_is_read_where_it_lies);
-    tcase_add_test(tests, bits_do_not_depend_on_the_number_of_workers);
+    tcase_add_test(tests, tile_registers_sum_up_to_the_bit_as_their_manual_says);
+    tcase_add_test(tests, panels_of_words_begin_where_their_family_wants_them);
+    tcase_add_test(tests, a_thread_has_no_tiles_after_a_product);
+    tcase_add_loop_test(tests, bits_do_not_depend_on_the_number_of_workers, 0, 2);
     tcase_add_test(tests, large_results_are_exact_aligned_or_not);
     tcase_add_test(tests, nan_reaches_every_element_it_belongs_to_and_no_other);
     tcase_add_test(tests, conversions_round_to_nearest_even);

@@ -62,7 +62,7 @@ static void give_weights(const void *part, int64_t k, int64_t depth, int64_t col
         p->kernels->panels(d->w, run, cols, nr, from, ld, to->b + kk * nr, depth * nr);
         kk += run;
     }
-    cek__pack_b_panels(p->kernels, depth, cols, to);
+    cek__pack_b_panels(nr, depth, cols, to);
 }
 
 /* The rows of a spread product: each pixel of dy becomes one of dx, and the others of its cell, which are no window's,

@@ -10,7 +10,8 @@ static void words_plan(conv_plan *plan)
     const conv_desc *d = &plan->d;
     windows *w = &plan->w;
 
-    if (plan->method != CONV_MATRIX && conv_group_in(d) % 2 != 0)
+    if (plan->method != CONV_MATRIX &&
+        (conv_group_in(d) % 2 != 0 || plan->config->bf16 == NULL || plan->config->bf16->along))
         return;
     cek__product_words(&plan->product, d->x, d->w);
     if (plan->method == CONV_MATRIX || plan->product.words == NULL)

@@ -122,7 +122,7 @@ void cek__scatter_plan(conv_plan *plan)
     channels_choose(&plan->d, plan->config->kernels, s);
     lines_choose(&plan->d, s);
     sizes_choose(&plan->d, plan->config, s);
-    s->worker_bytes = cek__walk_scratch(&s->sizes, plan->config->kernels, NULL, &none) +
+    s->worker_bytes = cek__walk_scratch(&s->sizes, plan->config->kernels->nr, NULL, &none) +
                       (size_t)(s->sum_floats + s->line_floats) * 4;
     s->cost = cost_of(&plan->d, plan->config, s);
     plan->workspace_bytes = (size_t)plan->workers * s->worker_bytes;
@@ -153,7 +153,7 @@ static void give_weights(const void *part, int64_t k, int64_t depth, int64_t col
         p->kernels->panels(d->w, depth, whole ? cols : t->channels, nr, conv_at(p->b.at, d->w, k * ld + at), ld,
                            to->b + done * depth, depth * nr);
     }
-    cek__pack_b_panels(p->kernels, depth, cols, to);
+    cek__pack_b_panels(nr, depth, cols, to);
 }
 
 /* Adds one pixel's products for one line of taps to the line of dx, from pixel `w` on. */
@@ -309,7 +309,7 @@ static void task_open(const run *r, int64_t number, int worker, task *t)
                                            direct ? PACK_DIRECT : PACK_ALONG),
                               .b = { .at = conv_at(r->call->args->w, d->w, group * out * conv_taps(d) * in) },
                               .owner = t };
-    at += cek__walk_scratch(&s->sizes, plan->config->kernels, at, &t->scratch);
+    at += cek__walk_scratch(&s->sizes, plan->config->kernels->nr, at, &t->scratch);
     t->sum = (float *)(void *)at;
     t->line = t->sum + s->sum_floats;
 }

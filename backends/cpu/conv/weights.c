@@ -93,7 +93,7 @@ static void give_windows(const void *part, int64_t k, int64_t depth, int64_t col
         cek__windows_copy(&call->plan->w, p->kernels, p->b.type, p->b.at, k + kk, 1, col, cols, to->line, cols);
         p->kernels->panels(CPU_F32, 1, cols, nr, to->line, cols, to->b + kk * nr, depth * nr);
     }
-    cek__pack_b_panels(p->kernels, depth, cols, to);
+    cek__pack_b_panels(nr, depth, cols, to);
 }
 
 static void give_slab(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)

@@ -134,6 +134,7 @@ int cek__winograd_plan(conv_plan *plan)
 {
     const conv_desc *d = &plan->d;
     const cpu_kernels *kernels = plan->config->kernels;
+    const int words = plan->config->bf16 != NULL && !plan->config->bf16->along;
     winograd_plan *w = &plan->winograd, best = { .form = NULL };
 
     if (d->strict || !has_taps(d))
@@ -143,8 +144,7 @@ int cek__winograd_plan(conv_plan *plan)
         sizes_choose(d, kernels, w);
         place(plan);
         w->cost = form_cost(d, w, kernels->nr);
-        if (is_small(w) &&
-            w->cost < (best.form ? best.cost : gain_wanted * direct_cost(d, w, kernels->nr, kernels->bf16 != NULL)))
+        if (is_small(w) && w->cost < (best.form ? best.cost : gain_wanted * direct_cost(d, w, kernels->nr, words)))
             best = *w;
     }
     *w = best;

@@ -68,7 +68,7 @@ int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t r
         break;
     case PACK_ACROSS:
         kernels->panels(a->type, depth, rows, height, element(a, row, k), a->col_stride, to->a, depth * height);
-        cek__walk_panels(kernels, at, 0, rows, depth, to);
+        cek__walk_panels(height, at, 0, rows, depth, to);
         cek__walk_offsets(to->a_offset, depth, height);
         return 1;
     case PACK_GATHER:
@@ -77,7 +77,7 @@ int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t r
                 to->a[i * lda + kk] = gather_one(kernels, a, row + i, k + kk);
         break;
     }
-    cek__walk_panels(kernels, at, lda, rows, depth, to);
+    cek__walk_panels(height, at, lda, rows, depth, to);
     cek__walk_offsets(to->a_offset, depth, step);
     return lda;
 }
@@ -116,9 +116,8 @@ static void b_gather(const cpu_kernels *kernels, const pack_operand *b, int64_t 
                 to[i] = j + i < cols ? gather_one(kernels, b, k + kk, col + j + i) : 0;
 }
 
-void cek__pack_b_panels(const cpu_kernels *kernels, int64_t depth, int64_t cols, const walk_scratch *to)
+void cek__pack_b_panels(int64_t nr, int64_t depth, int64_t cols, const walk_scratch *to)
 {
-    const int64_t nr = kernels->nr;
     for (int64_t p = 0; p * nr < cols; p++)
         to->b_panel[p] = to->b + p * depth * nr;
     cek__walk_offsets(to->b_offset, depth, nr);
@@ -128,11 +127,11 @@ void cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, i
                  const walk_scratch *to)
 {
     const int64_t nr = kernels->nr;
-    cek__pack_b_panels(kernels, depth, cols, to);
     if (b->words) {
         cek__pack_words_b(kernels, b, k, depth, col, cols, to);
         return;
     }
+    cek__pack_b_panels(nr, depth, cols, to);
     switch (b->way) {
     case PACK_DIRECT:
         for (int64_t p = 0; p * nr < cols; p++)

@@ -1,6 +1,7 @@
 /* pack_words.c - see pack_words.h.
  *
- * Owns: the last word of k, which may not be full. Must not know: the shape of the whole product. */
+ * Owns: the last word of k, which may not be full, and the words that are missing of a family's step.
+ * Must not know: the shape of the whole product. */
 #include "backends/cpu/product/pack_words.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@
 
 enum { LINE = 64 }; /* words copied before they are transposed: a square of them stays in L1 */
 
-/* Elements of k in `depth` words from word k on. */
+/* Elements of k in `depth` words from word k on: one at least. */
 static int64_t elements(const pack_operand *m, int64_t k, int64_t depth)
 {
     const int64_t unit = m->words->unit;
@@ -36,23 +37,50 @@ static void line_copy(const pack_operand *m, const char *from, int64_t stride, i
     memset(at + (size_t)n * bytes, 0, (size_t)depth * sizeof *to - (size_t)n * bytes);
 }
 
+/* Panels of words where rows of memory lie across k, `depth` words of each, zeros included. */
+static void panels_across(const pack_operand *m, const char *from, int64_t ld, int64_t n, int64_t columns,
+                          int64_t width, float *to, int64_t depth)
+{
+    const int64_t full = ceil_div(n, m->words->unit);
+
+    m->words->panels(n, columns, width, from, ld, to, depth * width);
+    for (int64_t j = 0; full < depth && j < columns; j += width)
+        memset(to + j * depth + full * width, 0, (size_t)((depth - full) * width) * sizeof *to);
+}
+
+/* Rows of A that lie across k in memory, turned along it: squares of words, transposed. */
+static void a_turn(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows, int64_t k,
+                   int64_t depth, float *to, int64_t lda)
+{
+    for (int64_t i = 0; i < rows; i += a->words->mr)
+        for (int64_t kk = 0; kk < depth; kk += LINE) {
+            float square[CPU_MR_MAX * LINE];
+            const int64_t part = least(LINE, depth - kk), n = least(a->words->mr, rows - i);
+            panels_across(a, element(a, (k + kk) * a->words->unit, a->col_stride, row + i, 1), a->col_stride,
+                          elements(a, k + kk, part), n, n, square, part);
+            kernels->transpose(part, n, square, n, to + i * lda + kk, lda);
+        }
+}
+
 int64_t cek__pack_words_a(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows, int64_t k,
                           int64_t depth, const walk_scratch *to)
 {
     const int64_t first = k * a->words->unit, n = elements(a, k, depth), lda = walk_row_floats(depth);
+    const int64_t height = round_up(walk_panel_rows(rows, a->words->mr), a->words->height);
 
-    if (a->way == PACK_ACROSS) {
-        const int64_t height = walk_panel_rows(rows, kernels->mr);
-        a->words->panels(n, rows, height, element(a, first, a->col_stride, row, 1), a->col_stride, to->a,
-                         depth * height);
-        cek__walk_panels(kernels, to->a, 0, rows, depth, to);
+    if (a->way == PACK_ACROSS && !a->words->along) {
+        panels_across(a, element(a, first, a->col_stride, row, 1), a->col_stride, n, rows, height, to->a, depth);
+        cek__walk_panels(height, to->a, 0, rows, depth, to);
         cek__walk_offsets(to->a_offset, depth, height);
         return 1;
     }
-    for (int64_t i = 0; i < rows; i++)
-        line_copy(a, element(a, first, a->col_stride, row + i, a->row_stride), a->col_stride, n, to->a + i * lda,
-                  depth);
-    cek__walk_panels(kernels, to->a, lda, rows, depth, to);
+    if (a->way == PACK_ACROSS)
+        a_turn(kernels, a, row, rows, k, depth, to->a, lda);
+    else
+        for (int64_t i = 0; i < rows; i++)
+            line_copy(a, element(a, first, a->col_stride, row + i, a->row_stride), a->col_stride, n, to->a + i * lda,
+                      depth);
+    cek__walk_panels(height, to->a, lda, rows, depth, to);
     cek__walk_offsets(to->a_offset, depth, 1);
     return lda;
 }
@@ -60,11 +88,12 @@ int64_t cek__pack_words_a(const cpu_kernels *kernels, const pack_operand *a, int
 void cek__pack_words_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col,
                        int64_t cols, const walk_scratch *to)
 {
-    const int64_t unit = b->words->unit, nr = kernels->nr;
+    const int64_t unit = b->words->unit, nr = b->words->nr;
 
+    cek__pack_b_panels(nr, depth, cols, to);
     if (b->way == PACK_ACROSS) {
-        b->words->panels(elements(b, k, depth), cols, nr, element(b, k * unit, b->row_stride, col, 1), b->row_stride,
-                         to->b, depth * nr);
+        panels_across(b, element(b, k * unit, b->row_stride, col, 1), b->row_stride, elements(b, k, depth), cols, nr,
+                      to->b, depth);
         return;
     }
     for (int64_t j = 0; j < cols; j += nr) {

@@ -41,12 +41,11 @@ static double way_cost(pack_way way, double vectors, double transpose, double ru
 /* The estimated time of a block of C, in cycles. */
 static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
 {
-    const cpu_kernels *kernels = p->config->kernels;
-    const double vl = kernels->nr / 2.0, depth = (double)p->split_depth;
-    const double columns = (double)ceil_div(nb, kernels->nr / 2), /* vectors of them */
+    const double vl = p->config->kernels->nr / 2.0, depth = (double)p->split_depth;
+    const double columns = (double)round_up(nb, p->nr / 2) / vl, /* vectors of them */
         blocks = (double)ceil_div(p->split_depth, p->sizes.kc);
     /* fewer than 4 rows leave multipliers idle while B is loaded */
-    const double rows = (double)most(mb, 4);
+    const double rows = (double)(p->words ? round_up(most(mb, 4), p->words->height) : most(mb, 4));
     const double store = blocks * cost_c + (p->store_across && p->splits == 1 ? cost_store_across : 0);
     const double slab_a = blocks * (double)(ceil_div(mb, most(p->sizes.mc, 1)) * p->sizes.a_floats) / vl;
     const double slab_b = blocks * (double)p->sizes.b_floats / vl;
@@ -59,17 +58,15 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
 /* Tries cuts of C into blocks and keeps the best. */
 static void blocks_choose(product_plan *p)
 {
-    const cpu_kernels *kernels = p->config->kernels;
     /* slabs are copied again for each block of columns: B may half come from L3 instead */
     const int64_t bytes = p->config->b_bytes * (p->row_unit ? 2 : 1);
     const int64_t fits = p->way_b == PACK_DIRECT ? p->n : bytes / (4 * p->sizes.kc);
-    const int64_t nb_max = ceil_div(most(fits, 1), kernels->nr) * kernels->nr;
-
-    const int64_t unit = p->row_unit ? p->row_unit : kernels->mr;
+    const int64_t nb_max = ceil_div(most(fits, 1), p->nr) * p->nr;
+    const int64_t unit = p->row_unit ? p->row_unit : p->mr;
 
     p->cost = 0;
     for (int64_t cols = ceil_div(p->n, nb_max), tries = 0; tries < BLOCKS_MAX; cols++, tries++) {
-        const int64_t nb = ceil_div(ceil_div(p->n, cols), kernels->nr) * kernels->nr;
+        const int64_t nb = ceil_div(ceil_div(p->n, cols), p->nr) * p->nr;
         for (int64_t rows = 1; rows <= BLOCKS_MAX; rows++) {
             int64_t mb = ceil_div(ceil_div(p->m, rows), unit) * unit;
             if (!p->in_place && p->splits == 1)
@@ -87,7 +84,7 @@ static void blocks_choose(product_plan *p)
             if (mb <= unit)
                 break;
         }
-        if (nb <= kernels->nr)
+        if (nb <= p->nr)
             break;
     }
 }
@@ -102,6 +99,7 @@ static void depth_choose(product_plan *p)
     p->split_depth = ceil_div(p->k, p->splits);
     if (p->sizes.kc == 0)
         p->sizes.kc = most(ceil_div(p->split_depth, most(ceil_div(p->split_depth, p->config->kc), 1)), 1);
+    p->sizes.kc = round_up(p->sizes.kc, p->words ? p->words->step : 1);
     p->split_depth = most(ceil_div(p->split_depth, p->sizes.kc) * p->sizes.kc, 1);
     p->splits = most(ceil_div(p->k, p->split_depth), 1);
 }
@@ -109,26 +107,25 @@ static void depth_choose(product_plan *p)
 static void sizes_complete(product_plan *p)
 {
     walk_sizes *s = &p->sizes;
-    const int64_t nr = p->config->kernels->nr;
     if (s->mc == 0)
         s->mc = p->config->mc;
     if (s->a_floats == 0)
         s->a_floats = s->mc * walk_row_floats(s->kc);
     if (s->b_floats == 0)
-        s->b_floats = s->kc * ceil_div(s->nb, nr) * nr;
+        s->b_floats = s->kc * round_up(s->nb, p->nr);
     s->with_c = !p->in_place && p->splits == 1;
 }
 
 void cek__product_words(product_plan *p, cpu_type a, cpu_type b)
 {
-    const cpu_words *words = p->config->kernels->bf16;
+    const cpu_words *words = p->config->bf16;
 
     /* of one term the contract wants denormal numbers, which these products take for 0 (gemm_bf16.c) */
-    if (words == NULL || a != CPU_BF16 || b != CPU_BF16 || p->k < 2)
+    if (words == NULL || a != words->type || b != words->type || p->k < 2)
         return;
     p->words = words;
     p->elements = p->k;
-    p->k = ceil_div(p->k, words->unit);
+    p->k = round_up(ceil_div(p->k, words->unit), words->step);
 }
 
 static void all_choose(product_plan *p)
@@ -149,9 +146,10 @@ static void all_choose(product_plan *p)
 
 void cek__product_plan(product_plan *p)
 {
-    const int64_t nr = p->config->kernels->nr, ld = ceil_div(p->n, nr) * nr;
     walk_scratch none;
 
+    p->mr = p->words ? p->words->mr : p->config->kernels->mr;
+    p->nr = p->words ? p->words->nr : p->config->kernels->nr;
     if (p->workers < 1)
         p->workers = 1;
     if (p->thin)
@@ -163,7 +161,7 @@ void cek__product_plan(product_plan *p)
     const int64_t sum = p->sum == PRODUCT_NO_SUM ? 0 : p->sum == PRODUCT_ROW_SUM ? p->m : p->n;
     p->partial_bytes = ((size_t)(p->splits * p->batch * sum) * 4 + 63) / 64 * 64;
     if (p->splits > 1)
-        p->partial_bytes += (size_t)(p->splits * p->batch * p->m * ld) * 4;
-    p->worker_bytes = cek__walk_scratch(&p->sizes, p->config->kernels, NULL, &none);
+        p->partial_bytes += (size_t)(p->splits * p->batch * p->m * round_up(p->n, p->nr)) * 4;
+    p->worker_bytes = cek__walk_scratch(&p->sizes, p->nr, NULL, &none);
     p->workspace_bytes = p->partial_bytes + (size_t)p->workers * p->worker_bytes;
 }

@@ -52,14 +52,14 @@ static void part_open(const run *r, int64_t index, product_part *out)
 static void scratch_of(const run *r, int worker, walk_scratch *out)
 {
     const product_plan *plan = r->plan;
-    cek__walk_scratch(&plan->sizes, plan->config->kernels, r->scratch + (size_t)worker * plan->worker_bytes, out);
+    cek__walk_scratch(&plan->sizes, plan->nr, r->scratch + (size_t)worker * plan->worker_bytes, out);
 }
 
 static void block_task(void *arg, int64_t task, int worker)
 {
     const run *r = arg;
     const product_plan *plan = r->plan;
-    const int64_t nr = plan->config->kernels->nr;
+    const int64_t nr = plan->nr;
     const int64_t row_block = task % r->row_blocks, rest = task / r->row_blocks;
     const int64_t col_block = rest % r->col_blocks, part = rest / r->col_blocks;
     const int64_t index = part % plan->batch, split = part / plan->batch;
@@ -83,7 +83,7 @@ static void block_task(void *arg, int64_t task, int worker)
     t.cols = least(plan->sizes.nb, plan->n - t.col);
     t.depth = least(plan->split_depth, plan->k - t.k);
     if (plan->row_unit == 0) { /* blocks of like heights, in whole panels */
-        const int64_t mr = plan->config->kernels->mr, like = ceil_div(t.rows, ceil_div(t.rows, w.mc));
+        const int64_t mr = plan->mr, like = ceil_div(t.rows, ceil_div(t.rows, w.mc));
         w.mc = least(ceil_div(like, mr) * mr, w.mc);
     }
     if (plan->splits > 1) {
@@ -104,10 +104,15 @@ static void block_task(void *arg, int64_t task, int worker)
         t.row_sum = r->sums + (split * plan->batch + index) * plan->m + t.row;
     if (plan->sum == PRODUCT_COLUMN_SUM && p.sum && row_block == 0)
         t.col_sum = r->sums + (split * plan->batch + index) * plan->n + t.col;
-    if (plan->thin)
+    if (plan->thin) {
         cek__thin_walk(&p, &t, plan->sizes.kc, w.take, &scratch);
-    else
-        cek__walk(&w, &t, &scratch);
+        return;
+    }
+    if (plan->words && plan->words->begin)
+        plan->words->begin();
+    cek__walk(&w, &t, &scratch);
+    if (plan->words && plan->words->end)
+        plan->words->end();
 }
 
 /* Adds the partial results of a few rows, in order, and finishes them. */
@@ -168,7 +173,7 @@ static void sums_finish(const run *r)
 
 void cek__product_run(const product_plan *plan, cpu_threads *threads, const product_source *source, void *workspace)
 {
-    const int64_t nr = plan->config->kernels->nr;
+    const int64_t nr = plan->nr;
     run r = { .plan = plan,
               .source = source,
               .sums = workspace,

@@ -40,6 +40,7 @@ typedef struct product_plan {
     int64_t elements;
 
     /* chosen */
+    int64_t mr, nr;              /* the tile's, of floats or words */
     int64_t splits, split_depth; /* parts of k that are summed apart, then added in order */
     int serial;                  /* so small that it runs on the caller alone; `workers` is 1 then */
     int stream;                  /* C is written past the caches, where it is aligned */

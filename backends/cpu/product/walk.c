@@ -9,15 +9,15 @@
 
 #include "backends/cpu/sizes.h"
 
-size_t cek__walk_scratch(const walk_sizes *s, const cpu_kernels *kernels, void *base, walk_scratch *out)
+size_t cek__walk_scratch(const walk_sizes *s, int64_t nr, void *base, walk_scratch *out)
 {
-    const int64_t width = round_up(s->nb, kernels->nr), pixels = s->mc > s->kc ? s->mc : s->kc;
+    const int64_t width = round_up(s->nb, nr), pixels = s->mc > s->kc ? s->mc : s->kc;
     const int64_t bytes[] = {
         s->kc * 4,
         s->kc * 4,
         pixels * 4,
         s->mc * 8,
-        width / kernels->nr * 8,
+        width / nr * 8,
         s->mc * 8,
         s->a_floats * 4,
         s->b_floats * 4,
@@ -35,10 +35,8 @@ size_t cek__walk_scratch(const walk_sizes *s, const cpu_kernels *kernels, void *
     return used;
 }
 
-void cek__walk_panels(const cpu_kernels *kernels, const float *at, int64_t lda, int64_t rows, int64_t depth,
-                      const walk_scratch *to)
+void cek__walk_panels(int64_t height, const float *at, int64_t lda, int64_t rows, int64_t depth, const walk_scratch *to)
 {
-    const int64_t height = walk_panel_rows(rows, kernels->mr);
     for (int64_t i = 0, p = 0; i < rows; i += height, p++) {
         to->a_panel[p] = at + i * (lda ? lda : depth);
         to->a_rows[p] = rows - i < height ? rows - i : height;
@@ -58,6 +56,11 @@ static bool are_joined(const walk_scratch *s, int64_t rows)
     while (i < rows && s->a_panel[p + 1] == s->a_panel[0] + i)
         i += s->a_rows[++p];
     return i >= rows;
+}
+
+static int64_t panel_columns(const walk *w)
+{
+    return w->words ? w->words->nr : w->kernels->nr;
 }
 
 /* Sums of A and B over k: one chain each, so that it does not matter which of them a matrix is. */
@@ -87,7 +90,7 @@ static void sum_rows(const walk *w, const walk_scratch *s, int64_t rows, int64_t
 
 static void sum_columns(const walk *w, const walk_scratch *s, int64_t cols, int64_t depth, float *sum)
 {
-    const int64_t nr = w->kernels->nr;
+    const int64_t nr = panel_columns(w);
     for (int64_t p = 0; p * nr < cols; p++)
         sum_lines(w, cols - p * nr < nr ? cols - p * nr : nr, depth, s->b_panel[p], s->b_offset, sum + p * nr);
 }
@@ -123,7 +126,7 @@ static void tiles(const walk *w, const walk_task *t, int64_t rows, int64_t lda, 
 {
     cpu_gemm_tile *const *gemm = w->words ? w->words->gemm : w->kernels->gemm;
     cpu_gemm_edge *const *edge = w->words ? w->words->edge : w->kernels->edge;
-    const int64_t nr = w->kernels->nr;
+    const int64_t nr = panel_columns(w);
 
     for (int64_t ip = 0, i = 0; i < rows; c += s->a_rows[ip] * t->ldc, i += s->a_rows[ip++])
         for (int64_t jp = 0, left = t->cols; left > 0; jp++, left -= nr) {

@@ -81,17 +81,17 @@ static inline int64_t walk_row_floats(int64_t depth)
     return ((depth + 15) / 16 | 1) * 16;
 }
 
-/* cek__walk_scratch - lays out one worker's memory from `base` (NULL: only measures) and returns
- * its bytes, a multiple of 64. */
-size_t cek__walk_scratch(const walk_sizes *sizes, const cpu_kernels *kernels, void *base, walk_scratch *out);
+/* cek__walk_scratch - lays out one worker's memory, for panels of nr columns, from `base` (NULL: only measures) and
+ * returns its bytes, a multiple of 64. */
+size_t cek__walk_scratch(const walk_sizes *sizes, int64_t nr, void *base, walk_scratch *out);
 
-/* cek__walk_panels - cuts `rows` rows into as few panels of like height as possible, the first at
- * `at`, rows `lda` apart, or where lda is 0, panels of k-major rows: panel p at at + (first row of
- * p) * depth, k-rows as long as the panel is high. */
-void cek__walk_panels(const cpu_kernels *kernels, const float *at, int64_t lda, int64_t rows, int64_t depth,
+/* cek__walk_panels - cuts `rows` rows into panels of `height` (the last: what is left), the first at `at`, rows `lda`
+ * apart, or where lda is 0, panels of k-major rows: panel p at at + (first row of p) * depth, k-rows as long as the
+ * panel is high. */
+void cek__walk_panels(int64_t height, const float *at, int64_t lda, int64_t rows, int64_t depth,
                       const walk_scratch *to);
 
-/* Rows of one such panel (of the last: what is left). */
+/* The height of as few panels as possible, of like height. */
 static inline int64_t walk_panel_rows(int64_t rows, int64_t mr)
 {
     const int64_t panels = (rows + mr - 1) / mr;
