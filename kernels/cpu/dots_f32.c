@@ -15,7 +15,7 @@ V_INLINE void terms(int xs, int rows, int is_part, int64_t n, const float *x, in
 {
     vf v[ROWS];
 
-    UNROLL
+#pragma GCC unroll 4 /* clang may leave parts of vectors, which take it a loop, rolled up */
     for (int r = 0; r < rows; r++)
         v[r] = is_part ? v_load_part(w + r * ldw, n) : v_load(w + r * ldw);
     UNROLL
@@ -52,12 +52,12 @@ V_INLINE void some_rows(int rows, int64_t xs, int64_t depth, const float *x, int
 {
     for (; xs >= XS; xs -= XS, x += XS * ldx, out += XS * ldout)
         dots(XS, rows, depth, x, ldx, w, ldw, out, ldout);
-    switch (xs) {
-    case 3: dots(XS < 3 ? XS : 3, rows, depth, x, ldx, w, ldw, out, ldout); break;
-    case 2: dots(2, rows, depth, x, ldx, w, ldw, out, ldout); break;
-    case 1: dots(1, rows, depth, x, ldx, w, ldw, out, ldout); break;
-    default: break;
-    }
+    if (XS > 3 && xs == 3) /* clang is to unroll no loop that never runs */
+        dots(3, rows, depth, x, ldx, w, ldw, out, ldout);
+    else if (XS > 2 && xs == 2)
+        dots(2, rows, depth, x, ldx, w, ldw, out, ldout);
+    else if (xs == 1)
+        dots(1, rows, depth, x, ldx, w, ldw, out, ldout);
 }
 
 void ISA_NAME(dots_f32)(int64_t xs, int64_t rows, int64_t depth, const float *x, int64_t ldx, const float *w,
