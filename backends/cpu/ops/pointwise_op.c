@@ -34,6 +34,8 @@ static void valid_place(cpu_elementwise *e, const cek_pointwise_desc *d)
 /* Where all rows count, a chain that ends with a choice by VALID is what gives the value that is chosen. */
 static void whole_cut(const cek_pointwise_desc *d, cpu_elementwise *e)
 {
+    if (e->instructions == 0) /* a copy */
+        return;
     const cek_pointwise_instruction *last = &e->code[e->instructions - 1];
     const uint32_t chosen = last->b, inputs = d->input_count;
     int count = (int)(chosen - inputs) + 1;
