@@ -16,6 +16,7 @@ typedef struct layout {
     int64_t row, plane;         /* of transformed images: of a tile, of a point */
     int64_t sum_row, sum_plane; /* the same of their products with the weights */
     int64_t panel, panel_plane; /* of weights that are kept at once: a panel, a point's */
+    int64_t line;               /* of an epilogue: two halves, each aligned */
     int64_t offsets;            /* of tables */
 } layout;
 
@@ -25,6 +26,7 @@ static layout layout_of(const winograd_plan *w, const cpu_kernels *kernels)
     layout l = { .row = walk_row_floats(w->from), .offsets = round_up(w->from, 16) };
 
     l.sum_row = (w->depth ? 1 : WINOGRAD_PANELS) * nr;
+    l.line = 2 * round_up(l.sum_row, 16);
     l.panel = (w->depth ? w->depth : w->from) * nr;
     /* the points of a square, too, fall into different sets */
     l.plane = walk_row_floats(tiles * l.row);
@@ -52,7 +54,7 @@ void cek__winograd_images_place(conv_plan *plan)
     const cpu_kernels *kernels = plan->config->kernels;
     const layout l = layout_of(w, kernels);
     /* a square of either kind, after which comes an epilogue's line, or what weights are turned in */
-    const int64_t square = w->planes * round_up(most(w->from, l.sum_row), 16) + 2 * l.sum_row;
+    const int64_t square = w->planes * round_up(most(w->from, l.sum_row), 16) + l.line;
     const int64_t room = w->planes * l.sum_plane + most(square, cek__winograd_filters_room(kernels));
     const int64_t squares = w->planes * l.plane, weights = w->planes * l.panel_plane;
 
@@ -111,7 +113,7 @@ static void output_store(const run *r, int64_t tile, int64_t col, int64_t cols, 
 /* Columns [col, col + cols) of tiles whose sums are complete, and behind them room for a line and a square. */
 static void columns_store(const run *r, int64_t first, int64_t tiles, int64_t col, int64_t cols, float *m)
 {
-    float *line = m + r->w->planes * r->l.sum_plane, *square = line + 2 * r->l.sum_row;
+    float *line = m + r->w->planes * r->l.sum_plane, *square = line + r->l.line;
 
     for (int64_t t = 0; t < tiles; t++)
         output_store(r, first + t, col, cols, m + t * r->l.sum_row, square, line);

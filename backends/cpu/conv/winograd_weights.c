@@ -48,7 +48,8 @@ void cek__winograd_weights_place(conv_plan *plan)
     const layout l = layout_of(w);
 
     w->shared_floats = (size_t)(2 * ceil_div(w->block, 16) * 16 + w->splits * l.row_blocks * l.column_blocks * l.part);
-    w->worker_floats = (size_t)(w->planes * (l.x_plane + l.dy_plane + l.widest) + 9 * l.sum_row + 2 * l.sum_row);
+    w->worker_floats =
+        (size_t)(w->planes * (l.x_plane + l.dy_plane + l.widest) + 9 * l.sum_row + 2 * round_up(l.sum_row, 16));
 }
 
 static float *part_at(const run *r, int64_t split, int64_t row_block, int64_t column_block)
