@@ -486,6 +486,31 @@ START_TEST(bf16_is_multiplied_in_words_where_there_are_such)
 }
 END_TEST
 
+/* A line of any length is no reason for a worker's memory to have one, nor for offsets that 32 bits do not hold. Plans
+ * alone. */
+START_TEST(memory_stays_in_proportion_to_blocks_however_long_a_line_is)
+{
+    static const geometry lines[] = {
+        { 1, 64, 64, 1, { NONE, NONE, { 1 << 20, 3, 1, 1, 1, 1 } } },
+        { 1, 64, 64, 1, { NONE, NONE, { 1 << 20, 3, 2, 1, 1, 1 } } },
+        { 1, 1, 80000, 1, { NONE, NONE, { 30002, 3, 1, 1, 0, 0 } } },
+    };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (size_t g = 0; g < sizeof lines / sizeof *lines; g++) {
+            conv_plan plan;
+            conv_desc d;
+            desc_make(&lines[g], &(kind){ 0 }, (conv_direction)_i, &d);
+            cek__conv_plan(&d, config, 1, &plan);
+            EXPECT(plan.workspace_bytes <= 32 << 20, "%s, geometry %d: %zu bytes: %s", config->isa, (int)g,
+                   plan.workspace_bytes, plan.algorithm);
+            EXPECT(plan.product.way_b != PACK_DIRECT || plan.product.sizes.kc * d.out_channels <= INT32_MAX,
+                   "%s, geometry %d: blocks of %ld: %s", config->isa, (int)g, (long)plan.product.sizes.kc,
+                   plan.algorithm);
+        }
+}
+END_TEST
+
 START_TEST(bits_do_not_depend_on_the_number_of_workers)
 {
     const kind k = { .bias = 1 };
@@ -595,6 +620,8 @@ int main(void)
     tcase_add_loop_test(tests, epilogues_follow_the_formula, CONV_FORWARD, CONV_BACKWARD_DATA + 1);
     tcase_add_loop_test(tests, low_precision_is_converted_on_the_way, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, bf16_is_multiplied_in_words_where_there_are_such, CONV_FORWARD,
+                        CONV_BACKWARD_WEIGHTS + 1);
+    tcase_add_loop_test(tests, memory_stays_in_proportion_to_blocks_however_long_a_line_is, CONV_FORWARD,
                         CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, bits_do_not_depend_on_the_number_of_workers, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, packed_weights_give_the_same_bits, 0, 2);

@@ -517,6 +517,27 @@ START_TEST(bits_do_not_depend_on_the_number_of_workers)
 }
 END_TEST
 
+/* As walk.h has it: behind partial results, too, whose number may be odd. */
+START_TEST(a_worker_s_memory_is_aligned)
+{
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int64_t k = 1; k < 1 << 18; k += 3001) {
+            const gemm_desc d = { .m = 1,
+                                  .n = 8,
+                                  .k = k,
+                                  .batch = 1,
+                                  .a = { CPU_F32, k, 1, 0 },
+                                  .b = { CPU_F32, 8, 1, 0 },
+                                  .c = { CPU_F32, 8, 1, 0 } };
+            gemm_plan plan;
+            cek__gemm_plan(&d, config, 4, &plan);
+            EXPECT(plan.product.partial_bytes % 64 == 0 && plan.product.worker_bytes % 64 == 0,
+                   "%s: depth %ld, %d parts", config->isa, (long)k, (int)plan.product.splits);
+        }
+}
+END_TEST
+
 /* A result too large for any cache is stored past them, where it is aligned; and the same bits
  * otherwise. */
 START_TEST(large_results_are_exact_aligned_or_not)
@@ -655,6 +676,7 @@ int main(void)
     tcase_add_test(tests, panels_of_words_begin_where_their_family_wants_them);
     tcase_add_test(tests, a_thread_has_no_tiles_after_a_product);
     tcase_add_loop_test(tests, bits_do_not_depend_on_the_number_of_workers, 0, 2);
+    tcase_add_test(tests, a_worker_s_memory_is_aligned);
     tcase_add_test(tests, large_results_are_exact_aligned_or_not);
     tcase_add_test(tests, nan_reaches_every_element_it_belongs_to_and_no_other);
     tcase_add_test(tests, conversions_round_to_nearest_even);

@@ -36,7 +36,8 @@ static int slabs_plan(conv_plan *plan)
 static int transposed_plan(conv_plan *plan)
 {
     const int64_t depth = slab_depth(plan);
-    if (depth == 0)
+    /* a line of any length is one block, and dy's offsets in it are of 32 bits where it is read in place */
+    if (depth == 0 || depth * plan->d.out_channels > INT32_MAX)
         return 0;
     plan->product.way_a = PACK_DIRECT;
     plan->product.row_unit = plan->product.m;

@@ -8,6 +8,7 @@
 enum {
     SLAB_BYTES = 160 << 10, /* a slab shares L2 with B */
     SLAB_ROWS = 448,        /* positions of a slab: beyond, lines that slabs share are a small part already */
+    LINE_BYTES = 16 << 20,  /* at most, of a slab of one line, which may be as long as a sound: each worker has one */
 };
 
 /* One tap that strides sees some elements only: a smaller image of these. */
@@ -52,7 +53,7 @@ int cek__conv_slabs_plan(conv_plan *plan)
         rows = more;
     }
     cek__slab_plan(w, rows, &plan->slab);
-    if (plan->slab.floats > INT32_MAX)
+    if (plan->slab.floats * 4 > LINE_BYTES)
         return 0;
     plan->product.row_unit = rows;
     plan->product.whole = 1;

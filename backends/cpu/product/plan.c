@@ -109,9 +109,10 @@ static void sizes_complete(product_plan *p)
     walk_sizes *s = &p->sizes;
     if (s->mc == 0)
         s->mc = p->config->mc;
-    if (s->a_floats == 0)
+    /* what tiles read where it lies needs no room */
+    if (s->a_floats == 0 && p->way_a != PACK_DIRECT)
         s->a_floats = s->mc * walk_row_floats(s->kc);
-    if (s->b_floats == 0)
+    if (s->b_floats == 0 && p->way_b != PACK_DIRECT)
         s->b_floats = s->kc * round_up(s->nb, p->nr);
     s->with_c = !p->in_place && p->splits == 1;
 }
@@ -161,7 +162,7 @@ void cek__product_plan(product_plan *p)
     const int64_t sum = p->sum == PRODUCT_NO_SUM ? 0 : p->sum == PRODUCT_ROW_SUM ? p->m : p->n;
     p->partial_bytes = ((size_t)(p->splits * p->batch * sum) * 4 + 63) / 64 * 64;
     if (p->splits > 1)
-        p->partial_bytes += (size_t)(p->splits * p->batch * p->m * round_up(p->n, p->nr)) * 4;
+        p->partial_bytes += (size_t)round_up(p->splits * p->batch * p->m * round_up(p->n, p->nr) * 4, 64);
     p->worker_bytes = cek__walk_scratch(&p->sizes, p->nr, NULL, &none);
     p->workspace_bytes = p->partial_bytes + (size_t)p->workers * p->worker_bytes;
 }
