@@ -511,6 +511,89 @@ START_TEST(memory_stays_in_proportion_to_blocks_however_long_a_line_is)
 }
 END_TEST
 
+/* Plans alone, of any shapes: in which order sums are made, and with which instructions. */
+START_TEST(what_decides_bits_follows_from_no_number_of_workers)
+{
+    const cpu_config *config;
+    uint32_t state = 11;
+    for (int i = 0; i < 300; i++) {
+        const int64_t groups = next_random(&state) % 4 ? 1 : 1 + next_random(&state) % 4;
+        geometry g = { 1 + next_random(&state) % 20,
+                       groups * (1 + next_random(&state) % 200),
+                       groups * (1 + next_random(&state) % 200),
+                       groups,
+                       { NONE, NONE, NONE } };
+        for (int dim = next_random(&state) % 8 == 0 ? 0 : 1; dim < 3; dim++) {
+            const int64_t kernel = 1 + next_random(&state) % 5, size = kernel + next_random(&state) % 60;
+            g.dim[dim].in = size;
+            g.dim[dim].kernel = kernel;
+            g.dim[dim].stride = 1 + next_random(&state) % 4 / 3;
+            g.dim[dim].before = g.dim[dim].after = next_random(&state) % kernel;
+        }
+        const cpu_type type = next_random(&state) % 3 ? CPU_F32 : CPU_BF16;
+        const kind k = { .x = type, .w = type, .y = type, .accumulate = (int)(next_random(&state) % 2) };
+        for (int direction = CONV_FORWARD; direction <= CONV_BACKWARD_WEIGHTS; direction++)
+            for (int c = 0; (config = cek__config_at(c)) != NULL; c++) {
+                conv_plan alone, plan;
+                conv_desc d;
+                desc_make(&g, &k, (conv_direction)direction, &d);
+                cek__conv_plan(&d, config, 1, &alone);
+                for (int workers = 3; workers <= 64; workers *= 4) {
+                    cek__conv_plan(&d, config, workers, &plan);
+                    const product_plan *p = &alone.product, *q = &plan.product;
+                    const winograd_plan *v = &alone.winograd, *w = &plan.winograd;
+                    const scatter_plan *s = &alone.scatter, *t = &plan.scatter;
+                    EXPECT(plan.method == alone.method && plan.algorithm == alone.algorithm && p->splits == q->splits &&
+                               p->split_depth == q->split_depth && p->sizes.kc == q->sizes.kc &&
+                               p->in_place == q->in_place && p->add == q->add && p->words == q->words &&
+                               v->form == w->form && v->depth == w->depth && v->splits == w->splits &&
+                               v->rows == w->rows && s->channels == t->channels && s->images == t->images &&
+                               s->lines == t->lines && s->heights == t->heights && s->rows == t->rows &&
+                               s->sizes.kc == t->sizes.kc,
+                           "%s, case %d, direction %d, %d workers: \"%s\", not \"%s\"", config->isa, i, direction,
+                           workers, plan.algorithm, alone.algorithm);
+                }
+            }
+    }
+}
+END_TEST
+
+/* Without threads: what is touched where nothing may be ends the test. */
+START_TEST(nothing_beside_operands_is_touched)
+{
+    for (int first = 0; first < 2; first++)
+        for (int type = CPU_F32; type <= CPU_F16; type++) {
+            const cpu_type t = (cpu_type)type, tw = _i == CONV_BACKWARD_WEIGHTS ? CPU_F32 : t;
+            const kind k = { .x = t, .w = tw, .y = t, .bias = 1, .accumulate = first, .deriv = CPU_ACT_RELU };
+            for (int g = 0; g < GEOMETRIES; g++) {
+                const cpu_config *config;
+                problem p, q;
+                problem_make(&geometries[g], &k, (conv_direction)_i, &p);
+                const outcome o = outcome_of(&p);
+                q = p;
+                q.x = fenced(k.x, p.nx, p.x, first);
+                q.w = fenced(k.w, p.nw, p.w, first);
+                q.y = fenced(k.y, p.ny, p.y, first);
+                q.ref = fenced(k.x, p.nx, p.ref, first);
+                q.bias = fenced(CPU_F32, p.nb, p.bias, first);
+                for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+                    void *out = fenced(o.type, o.n, o.old, first);
+                    float *dbias = fenced(CPU_F32, p.nb, p.bias, first);
+                    run(&q, &k, config, NULL, out, dbias);
+                    fenced_free(o.type, o.n, out);
+                    fenced_free(CPU_F32, p.nb, dbias);
+                }
+                fenced_free(k.x, p.nx, q.x);
+                fenced_free(k.w, p.nw, q.w);
+                fenced_free(k.y, p.ny, q.y);
+                fenced_free(k.x, p.nx, q.ref);
+                fenced_free(CPU_F32, p.nb, q.bias);
+                problem_free(&p);
+            }
+        }
+}
+END_TEST
+
 START_TEST(bits_do_not_depend_on_the_number_of_workers)
 {
     const kind k = { .bias = 1 };
@@ -623,6 +706,8 @@ int main(void)
                         CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, memory_stays_in_proportion_to_blocks_however_long_a_line_is, CONV_FORWARD,
                         CONV_BACKWARD_WEIGHTS + 1);
+    tcase_add_test(tests, what_decides_bits_follows_from_no_number_of_workers);
+    tcase_add_loop_test(tests, nothing_beside_operands_is_touched, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, bits_do_not_depend_on_the_number_of_workers, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, packed_weights_give_the_same_bits, 0, 2);
     tcase_add_loop_test(tests, nan_reaches_what_sees_it, 0, 2);

@@ -38,6 +38,13 @@ static gemm_matrix layout(cpu_type type, int64_t rows, int64_t cols, int flip, i
     return (gemm_matrix){ type, flip ? inner : outer, flip ? outer : inner, (flip ? cols : rows) * outer };
 }
 
+/* 1 .. 4096, and as many of each length in bits. */
+static int64_t any_size(uint32_t *state)
+{
+    const uint32_t limit = 1u << next_random(state) % 13;
+    return 1 + next_random(state) % limit;
+}
+
 static int64_t at(const gemm_matrix *m, int64_t b, int64_t i, int64_t j)
 {
     return b * m->batch_stride + i * m->row_stride + j * m->col_stride;
@@ -517,6 +524,43 @@ START_TEST(bits_do_not_depend_on_the_number_of_workers)
 }
 END_TEST
 
+/* Plans alone, of any shapes: in which order sums are made, and with which instructions. */
+START_TEST(what_decides_bits_follows_from_no_number_of_workers)
+{
+    const cpu_config *config;
+    uint32_t state = 5;
+    for (int i = 0; i < 300; i++) {
+        const int64_t size[] = { any_size(&state), any_size(&state), any_size(&state), 1 + next_random(&state) % 3 };
+        const int any = (int)next_random(&state);
+        const cpu_type type = any >> 8 & 1 ? CPU_BF16 : CPU_F32;
+        const gemm_desc d = { .m = size[0],
+                              .n = size[1],
+                              .k = size[2],
+                              .batch = size[3],
+                              .accumulate = any & 1,
+                              .sum = any >> 1 & 1,
+                              .act = any >> 2 & 1 ? CPU_ACT_RELU : CPU_ACT_NONE,
+                              .a = layout(type, size[0], size[2], any >> 3 & 1, 1),
+                              .b = layout(type, size[2], size[1], any >> 4 & 1, 1),
+                              .c = layout(CPU_F32, size[0], size[1], any >> 5 & 1, 1) };
+        for (int c = 0; (config = cek__config_at(c)) != NULL; c++) {
+            gemm_plan alone, plan;
+            cek__gemm_plan(&d, config, 1, &alone);
+            for (int workers = 2; workers <= 128; workers *= 4) {
+                cek__gemm_plan(&d, config, workers, &plan);
+                const product_plan *p = &alone.product, *q = &plan.product;
+                EXPECT(plan.algorithm == alone.algorithm && plan.swapped == alone.swapped &&
+                           plan.vector == alone.vector && (plan.vector || (p->words == q->words && p->add == q->add)) &&
+                           (plan.vector || (p->splits == q->splits && p->split_depth == q->split_depth)) &&
+                           (plan.vector || (p->sizes.kc == q->sizes.kc && p->in_place == q->in_place)),
+                       "%s: %ldx%ldx%ld, %d workers: \"%s\", not \"%s\"", config->isa, (long)d.m, (long)d.n, (long)d.k,
+                       workers, plan.algorithm, alone.algorithm);
+            }
+        }
+    }
+}
+END_TEST
+
 /* As walk.h has it: behind partial results, too, whose number may be odd. */
 START_TEST(a_worker_s_memory_is_aligned)
 {
@@ -535,6 +579,54 @@ START_TEST(a_worker_s_memory_is_aligned)
             EXPECT(plan.product.partial_bytes % 64 == 0 && plan.product.worker_bytes % 64 == 0,
                    "%s: depth %ld, %d parts", config->isa, (long)k, (int)plan.product.splits);
         }
+}
+END_TEST
+
+/* Without threads: what is touched where nothing may be ends the test. */
+static void fences_check(const kind *k, int first)
+{
+    for (int s = 0; s < SHAPES; s++) {
+        const cpu_config *config;
+        problem p, q;
+        problem_make(&shapes[s], k, &p);
+        const int64_t sums = p.d.m * p.d.batch;
+        q = p;
+        q.a = fenced(k->a, p.na, p.a, first);
+        q.b = fenced(k->b, p.nb, p.b, first);
+        q.ref = fenced(k->c, p.nc, p.ref, first);
+        q.bias = fenced(CPU_F32, p.d.n, p.bias, first);
+        for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+            void *c = fenced(k->c, p.nc, p.c, first);
+            float *sum = fenced(CPU_F32, sums, p.sum, first);
+            run(&q, k, config, NULL, c, sum);
+            fenced_free(k->c, p.nc, c);
+            fenced_free(CPU_F32, sums, sum);
+        }
+        fenced_free(k->a, p.na, q.a);
+        fenced_free(k->b, p.nb, q.b);
+        fenced_free(k->c, p.nc, q.ref);
+        fenced_free(CPU_F32, p.d.n, q.bias);
+        problem_free(&p);
+    }
+}
+
+START_TEST(nothing_beside_operands_is_touched)
+{
+    for (int first = 0; first < 2; first++)
+        for (int flips = 0; flips < 8; flips++)
+            for (int type = CPU_F32; type <= CPU_BF16; type++)
+                fences_check(&(kind){ .flip_a = flips & 1,
+                                      .flip_b = flips >> 1 & 1,
+                                      .flip_c = flips >> 2,
+                                      .spread = 1,
+                                      .a = (cpu_type)type,
+                                      .b = (cpu_type)type,
+                                      .c = flips & 1 ? CPU_F32 : (cpu_type)type,
+                                      .accumulate = first,
+                                      .deriv = CPU_ACT_RELU,
+                                      .bias = 1,
+                                      .sum = flips >> 2 },
+                             first);
 }
 END_TEST
 
@@ -676,6 +768,8 @@ int main(void)
     tcase_add_test(tests, panels_of_words_begin_where_their_family_wants_them);
     tcase_add_test(tests, a_thread_has_no_tiles_after_a_product);
     tcase_add_loop_test(tests, bits_do_not_depend_on_the_number_of_workers, 0, 2);
+    tcase_add_test(tests, what_decides_bits_follows_from_no_number_of_workers);
+    tcase_add_test(tests, nothing_beside_operands_is_touched);
     tcase_add_test(tests, a_worker_s_memory_is_aligned);
     tcase_add_test(tests, large_results_are_exact_aligned_or_not);
     tcase_add_test(tests, nan_reaches_every_element_it_belongs_to_and_no_other);

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "backends/cpu/config.h"
 #include "backends/cpu/threads.h"
@@ -188,6 +190,23 @@ static inline void *copied(cpu_type type, int64_t n, const void *from)
 static inline void filled_free(cpu_type type, int64_t n, void *p)
 {
     guard_free(p, (size_t)(n * cpu_type_bytes(type)));
+}
+
+/* A copy between pages that nobody may read or write, which it touches with its first element or with its last. */
+static inline void *fenced(cpu_type type, int64_t n, const void *from, int first)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (size_t)(n * cpu_type_bytes(type));
+    const size_t whole = (bytes + page - 1) / page * page;
+    char *base = mmap(NULL, whole + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ck_assert(base != MAP_FAILED);
+    ck_assert(whole == 0 || mprotect(base + page, whole, PROT_READ | PROT_WRITE) == 0);
+    return memcpy(base + page + (first ? 0 : whole - bytes), from, bytes);
+}
+
+static inline void fenced_free(cpu_type type, int64_t n, void *p)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (size_t)(n * cpu_type_bytes(type));
+    ck_assert_int_eq(munmap((char *)p - (uintptr_t)p % page - page, (bytes + page - 1) / page * page + 2 * page), 0);
 }
 
 #endif
