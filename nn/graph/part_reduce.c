@@ -158,13 +158,13 @@ out:
 static cek_status reduce_place(cek__graph *graph, int part)
 {
     cek_status st;
-    const cek__part *p = &graph->parts[part];
+    const cek__part p = graph->parts[part];
 
     CEK_TRY(cek__want_strides(graph, part, 0));
-    if (p->reduce.second)
+    if (p.reduce.second)
         CEK_TRY(cek__want_strides(graph, part, 1));
-    if (graph->parts[part].reduce.centre)
-        CEK_TRY(cek__want(graph, part, graph->parts[part].inputs - 1, (cek__image){ 0, 0 }));
+    if (p.reduce.centre)
+        CEK_TRY(cek__want(graph, part, p.inputs - 1, (cek__image){ 0, 0 }));
 out:
     return st;
 }

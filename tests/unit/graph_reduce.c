@@ -202,6 +202,27 @@ START_TEST(random_numbers_are_those_of_dropout)
 }
 END_TEST
 
+/* What is summed has to lie otherwise first, for which a part is added: among others of any number, so that their
+ * array moves then in one of the cases. Sanitizers see who looks at where it was. */
+START_TEST(a_sum_of_an_image_flattened_is_placed_beside_any_number_of_parts)
+{
+    static net n;
+    int y, z;
+
+    net_open(&n);
+    y = samples(&n, (cek__dims){ .rank = 4, .samples = 1, .size = { 1, 2, 3, 3 } });
+    for (int i = 0; i < _i; i++)
+        y = chain(&n, CEK_PW_COPY, y, CEK__NOTHING);
+    assert_ok(cek__view(&n.graph, y, &(cek__dims){ .rank = 2, .samples = 1, .size = { 1, 18 } }, &y));
+    assert_ok(cek__reduce(&n.graph, y, CEK_REDUCE_SUM, 2, &z));
+    n.graph.result = z;
+    assert_ok(cek__physical(&n.graph));
+    z = n.graph.parts[n.graph.flows[z].part].input[0];
+    ck_assert_int_eq(n.graph.parts[n.graph.flows[z].part].kind, CEK__PART_REORDER);
+    net_close(&n);
+}
+END_TEST
+
 int main(void)
 {
     const int count = sizeof functions / sizeof *functions;
@@ -214,6 +235,7 @@ int main(void)
     tcase_add_loop_test(tcase, gradients_over_samples_leave_padding_out, 0, count);
     tcase_add_test(tcase, what_would_mix_samples_is_refused);
     tcase_add_test(tcase, random_numbers_are_those_of_dropout);
+    tcase_add_loop_test(tcase, a_sum_of_an_image_flattened_is_placed_beside_any_number_of_parts, 0, 64);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
