@@ -812,8 +812,8 @@ typedef struct cek_predictor_options {
      * position), each of which has a row of numbers for each sample; NULL: the model's output. */
     const char *const *outputs;
     cek_device *fallback; /* as in cek_trainer_options */
-    /* Likewise: CEK_MATH_... But for STRICT, a batch norm goes into the weights of the layer before it, where nothing
-     * else reads that layer: as near to the true numbers, and not the same bits. */
+    /* Likewise: CEK_MATH_... But for STRICT, a batch norm of f32 goes into the weights of the layer before it, where
+     * nothing else reads that layer and memory suffices: as near to the true numbers, and not the same bits. */
     uint32_t math;
     uint32_t reserved_3;
 } cek_predictor_options;

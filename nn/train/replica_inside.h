@@ -36,6 +36,13 @@ typedef struct begun {
     size_t slot;
 } begun;
 
+/* What a prediction has memory for beside its weights. */
+typedef enum kept {
+    KEPT_PACKED, /* what follows from them, and packed ones */
+    KEPT_PLAIN,  /* the first alone */
+    KEPT_NOTHING /* all is computed with every run; so in training */
+} kept;
+
 struct cek__replica {
     const cek__layout *layout;
     const cek_model *model;
@@ -65,8 +72,8 @@ struct cek__replica {
     sized_plan train[CEK__REPLICA_PLANS];
     size_t train_count;
     sized_plan evaluate; /* also prediction: */
-    bool is_unpacked;    /* there is no memory for packed weights */
-    bool is_prepared;    /* with what follows from the weights that are there */
+    kept kept;
+    bool is_prepared; /* with what follows from the weights that are there */
     slot slots[SLOTS];
     size_t slot_count, next_slot;
     ahead ahead;

@@ -47,7 +47,7 @@ out:
 
 static void rooms_drop(cek__replica *r)
 {
-    r->ahead.set = false; /* it lay there */
+    r->ahead.set = r->is_prepared = false; /* it lay there */
     for (size_t i = 0; i < SLOTS; i++) {
         memory_drop(&r->slots[i].samples);
     }
@@ -131,8 +131,8 @@ static cek__plan_options plan_options(const cek__replica *r, int64_t rows, bool 
         .loss = r->options.loss,
         .target_columns = r->options.targets.columns,
         .softmax = r->options.softmax,
-        .ahead = r->options.loss == 0,
-        .unpacked = r->is_unpacked,
+        .ahead = r->kept != KEPT_NOTHING,
+        .unpacked = r->kept != KEPT_PACKED,
         .outputs = r->options.outputs,
         .output_count = r->options.output_count,
         .math = r->options.math,
@@ -242,14 +242,35 @@ uint64_t cek__replica_rooms_bytes(const cek__replica *r)
     return bytes;
 }
 
+/* Less memory than that of micro-batches of `most` samples: without packed weights rather than fewer samples, and
+ * without anything kept, with `first` samples again, rather than none at all. False: there is no less. */
+static bool spare(cek__replica *r, int64_t first, int64_t *most)
+{
+    if (r->kept == KEPT_PACKED) {
+        r->kept = KEPT_PLAIN;
+    } else if (*most > 1) {
+        *most /= 2;
+    } else if (r->kept == KEPT_PLAIN) {
+        r->kept = KEPT_NOTHING;
+        *most = first;
+    } else {
+        return false;
+    }
+    return true;
+}
+
 cek_status cek__replica_choose_micro_batch(cek__replica *r)
 {
     cek_status st;
     uint64_t fixed, per_row, have, taken = cek__replica_bytes(r);
-    int64_t rows = r->options.rows > 0 ? r->options.rows : 1, most = rows;
-    cek__plan_options o = plan_options(r, rows, r->options.training);
+    int64_t rows = r->options.rows > 0 ? r->options.rows : 1, most = rows, first;
+    cek__plan_options o;
+
+    r->kept = r->options.loss ? KEPT_NOTHING : KEPT_PACKED;
+    o = plan_options(r, rows, r->options.training);
     if (r->options.micro_most > 0 && r->options.micro_most < most)
         most = r->options.micro_most;
+    first = most;
     CEK_TRY(budget(r, taken, &have));
     CEK_TRY(cek__plan_estimate(r->model, cek__layout_computes(r->layout), &o, &fixed, &per_row));
     for (size_t i = 0; i < r->row.inputs; i++) /* the estimate has one slot */
@@ -257,7 +278,8 @@ cek_status cek__replica_choose_micro_batch(cek__replica *r)
     per_row += (r->slot_count - 1) * r->target_row_bytes;
     if (have != CEK_UNKNOWN && have > fixed && (have - fixed) / (per_row + 1) < (uint64_t)most)
         most = (int64_t)((have - fixed) / (per_row + 1));
-    for (most = most > 0 ? most : 1;; most /= 2) {
+    most = most > 0 ? most : 1;
+    do {
         int64_t run = r->options.group == 0     ? cek__replica_even(rows, most)
                       : rows < r->options.group ? rows
                                                 : r->options.group;
@@ -276,13 +298,7 @@ cek_status cek__replica_choose_micro_batch(cek__replica *r)
         }
         if (st == CEK_OUT_OF_MEMORY && r->options.group)
             return cek__fail_prefix(st, "the model computes with %lld samples together", (long long)run);
-        if (st != CEK_OUT_OF_MEMORY || (most == 1 && (r->is_unpacked || r->options.loss != 0)))
-            return st;
-        if (r->options.loss == 0 && !r->is_unpacked) { /* rather than a smaller micro-batch */
-            r->is_unpacked = true;
-            most *= 2;
-        }
-    }
+    } while (st == CEK_OUT_OF_MEMORY && spare(r, first, &most));
 out:
     return st;
 }

@@ -344,6 +344,40 @@ START_TEST(where_memory_is_short_nothing_is_packed)
 }
 END_TEST
 
+/* A limit below what the weights that normalisations went into take: as on a device that folds none. The reference
+ * computes under STRICT as otherwise. */
+START_TEST(where_memory_is_shorter_still_nothing_is_computed_ahead)
+{
+    static float x[4096], y[2][256];
+    cek_predictor_options o = { .size = sizeof o, .batch = 1, .input_type = CEK_F32, .math = CEK_MATH_STRICT };
+    cek_memory_stats stats = { .size = sizeof stats };
+    uint32_t state = 4;
+    cek_predictor *p;
+    cek_model *m;
+    bench b;
+
+    assert_ok(cek_model_parse("conv:64,3,p1 batchnorm conv:64,3,p1 batchnorm gap", 3, (int64_t[]){ 8, 4, 4 }, &m));
+    cek_model_init(m, 3);
+    for (int i = 0; i < 4096; i++)
+        x[i] = value(&state, -2, 2);
+    bench_open(&b, "reference:0");
+    for (int is_short = 0; is_short < 2; is_short++) {
+        packing_watch(&b, !is_short);
+        assert_ok(cek_predictor_create(m, &b.device, 1, &o, &p));
+        assert_ok(cek_predictor_run(p, x, 1, y[is_short]));
+        assert_ok(cek_device_memory_stats(b.device, &stats));
+        ck_assert_int_eq(packing.packed, 0);
+        cek_predictor_free(p);
+        b.device->plugin = b.plugin;
+        o.math = CEK_MATH_F32;
+        o.memory_limit = stats.used_bytes + (1 << 16);
+    }
+    ck_assert_mem_eq(y[0], y[1], sizeof *y);
+    bench_close(&b);
+    cek_model_free(m);
+}
+END_TEST
+
 /* ---- weights that change ---- */
 
 START_TEST(prepared_again_it_is_of_the_weights_that_are_there_and_not_before)
@@ -411,6 +445,7 @@ int main(void)
     tcase_add_test(tcase, weights_in_pieces_stay);
     tcase_add_loop_test(tcase, weights_are_packed_once_and_the_bits_are_those_of_a_device_that_packs_none, 0, 2);
     tcase_add_test(tcase, where_memory_is_short_nothing_is_packed);
+    tcase_add_test(tcase, where_memory_is_shorter_still_nothing_is_computed_ahead);
     tcase_add_test(tcase, prepared_again_it_is_of_the_weights_that_are_there_and_not_before);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
