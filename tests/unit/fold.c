@@ -1,5 +1,6 @@
-/* fold.c - normalisations and biases that go into the weights before them: when, what predictions are then, and when
- * they are made again. */
+/* fold.c - normalisations, biases and other chains that go into the weights before them: when, what predictions are
+ * then, what memory they may take, and when they are made again. */
+#include <cekernels/parts.h>
 #include <math.h>
 
 #include "nn/model/compose.h"
@@ -233,6 +234,130 @@ START_TEST(weights_in_pieces_stay)
 }
 END_TEST
 
+/* ---- chains ---- */
+
+#define IN(code_, ...)                      \
+    {                                       \
+        .code = CEK_PW_##code_, __VA_ARGS__ \
+    }
+
+/* Of a linear layer's output, value `y`, and of parameters p, q, r, the other three; what goes into the layer and what
+ * does not. */
+static const struct {
+    int y, length;
+    bool goes;
+    cek_pointwise_instruction code[4];
+} chains[] = {
+    { 0, 2, true, { IN(MUL, .a = 1, .b = 0), IN(SUB, .a = 2, .b = 4) } },                          /* q - p y */
+    { 1, 3, true, { IN(MUL, .a = 1, .b = 0), IN(DIV, .a = 4, .b = 2), IN(ADD, .a = 5, .b = 1) } }, /* y p / q + y */
+    { 3, 3, true, { IN(MUL, .a = 3, .b = 0), IN(SUB, .a = 3, .b = 4), IN(ADD, .a = 1, .b = 5) } }, /* y - y p + q */
+    { 2,
+      4,
+      true,
+      { IN(MUL_IMM, .a = 2, .imm = -3), IN(ADD_IMM, .a = 4, .imm = 2), IN(ADD, .a = 0, .b = 1),
+        IN(MUL, .a = 6, .b = 5) } },                                       /* (p + q) (2 - 3 y) */
+    { 1, 2, true, { IN(ADD, .a = 0, .b = 1), IN(COPY, .a = 4) } },         /* p + y: another bias */
+    { 0, 2, false, { IN(MUL, .a = 0, .b = 0), IN(ADD, .a = 4, .b = 1) } }, /* y y + p */
+    { 0, 1, false, { IN(DIV, .a = 1, .b = 0) } },                          /* p / y */
+    { 0, 2, false, { IN(MAX, .a = 0, .b = 1), IN(MUL, .a = 4, .b = 2) } },
+    { 0, 1, false, { IN(SUB, .a = 1, .b = 2) } }, /* without y */
+};
+
+enum { LINEAR_IN = 9, LINEAR_OUT = 5 };
+
+/* The layer, then the chain; `numbers` of weights, bias, p, q, r. Tied: its weights are read a second time, and what
+ * that gives is added. */
+static cek_model *chained(int which, bool tied, const float *numbers[5])
+{
+    const cek_parameter_options o = { .size = sizeof o, .rank = 1, .shape = (int64_t[]){ LINEAR_OUT } };
+    int nodes[4], layer, y;
+    uint32_t seed = 31;
+    cek_parameter p;
+    cek_model *m;
+
+    assert_ok(cek_model_create(1, (int64_t[]){ LINEAR_IN }, &m));
+    assert_ok(cek_model_linear(m, 0, LINEAR_OUT, true, &layer));
+    for (int i = 0; i < 4; i++)
+        nodes[i] = i == chains[which].y ? layer : cek_part_parameter(m, "p", &o);
+    y = cek_part_chain(m, 4, nodes, chains[which].length, chains[which].code);
+    if (tied) {
+        assert_ok(cek_model_parameter(m, 0, &p));
+        y = cek_part_apply(m, CEK_PW_ADD, y, cek_part_matmul(m, 0, cek_part_shared(m, p.name), true));
+    }
+    assert_ok(cek_model_status(m));
+    ck_assert_uint_eq(cek_model_parameter_count(m), 5);
+    for (size_t i = 0; i < 5; i++) {
+        assert_ok(cek_model_parameter(m, i, &p));
+        for (int64_t k = 0; k < p.count; k++)
+            p.data[k] = value(&seed, 0.5f, 2);
+        numbers[i] = p.data;
+    }
+    return m;
+}
+
+/* What the chain makes of y in double, and of magnitudes: what is subtracted counts as if it were added. */
+static double chain_value(int which, double y, bool magnitude, const float *numbers[5], int o)
+{
+    double v[8], sign = magnitude ? 1 : -1;
+    int at = 4;
+
+    for (int i = 0, k = 2; i < 4; i++)
+        v[i] = i == chains[which].y ? y : (double)numbers[k++][o];
+    for (int i = 0; i < chains[which].length; i++, at++) {
+        const cek_pointwise_instruction *in = &chains[which].code[i];
+        const double imm = magnitude ? fabs(in->imm) : in->imm;
+
+        switch (in->code) {
+        case CEK_PW_ADD: v[at] = v[in->a] + v[in->b]; break;
+        case CEK_PW_SUB: v[at] = v[in->a] + sign * v[in->b]; break;
+        case CEK_PW_MUL: v[at] = v[in->a] * v[in->b]; break;
+        case CEK_PW_DIV: v[at] = v[in->a] / v[in->b]; break;
+        case CEK_PW_ADD_IMM: v[at] = v[in->a] + imm; break;
+        case CEK_PW_MUL_IMM: v[at] = v[in->a] * imm; break;
+        default: v[at] = v[in->a]; break;
+        }
+    }
+    return v[at - 1];
+}
+
+START_TEST(what_multiplies_and_adds_goes_into_weights_and_nothing_else_does)
+{
+    const float *numbers[5];
+    float x[ROWS * LINEAR_IN], y[ROWS * LINEAR_OUT];
+    uint32_t state = 77;
+    cek__graph graph;
+    cek_model *m;
+    bench b;
+
+    for (int i = 0; i < ROWS * LINEAR_IN; i++)
+        x[i] = value(&state, 0.5f, 2);
+    m = chained(_i, false, numbers);
+    compose(m, &(cek__folding){ .scales = true }, &graph);
+    ck_assert_int_eq(count(&graph, CEK__PART_CHAIN), !chains[_i].goes);
+    cek__graph_clear(&graph);
+    cek_model_free(m);
+    bench_open(&b, "cpu:0");
+    for (int tied = 0; tied < 2 && chains[_i].goes; tied++) {
+        m = chained(_i, tied, numbers);
+        predict(m, b.device, CEK_MATH_F32, ROWS, x, y);
+        for (int i = 0; i < ROWS * LINEAR_OUT; i++) {
+            const int o = i % LINEAR_OUT;
+            double sum = 0, with, is, size;
+
+            for (int c = 0; c < LINEAR_IN; c++)
+                sum += (double)x[i / LINEAR_OUT * LINEAR_IN + c] * (double)numbers[0][o * LINEAR_IN + c];
+            with = sum + (double)numbers[1][o];
+            is = chain_value(_i, with, false, numbers, o) + tied * sum;
+            size = chain_value(_i, with, true, numbers, o) + tied * sum;
+            ck_assert_msg(fabs((double)y[i] - is) <= 2 * (LINEAR_IN + 4 + 3) * 0x1p-24 * size * (1 + 1e-4),
+                          "chain %d, tied %d [%d]: %.9g, is %.9g", _i, tied, i, (double)y[i], is);
+        }
+        cek_model_free(m);
+    }
+    bench_close(&b);
+}
+END_TEST
+
 /* ---- weights that are packed ---- */
 
 static struct {
@@ -443,6 +568,8 @@ int main(void)
     tcase_add_loop_test(tcase, what_is_read_twice_stays, 0, all);
     tcase_add_test(tcase, what_a_caller_reads_stays);
     tcase_add_test(tcase, weights_in_pieces_stay);
+    tcase_add_loop_test(tcase, what_multiplies_and_adds_goes_into_weights_and_nothing_else_does, 0,
+                        sizeof chains / sizeof *chains);
     tcase_add_loop_test(tcase, weights_are_packed_once_and_the_bits_are_those_of_a_device_that_packs_none, 0, 2);
     tcase_add_test(tcase, where_memory_is_short_nothing_is_packed);
     tcase_add_test(tcase, where_memory_is_shorter_still_nothing_is_computed_ahead);
