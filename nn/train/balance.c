@@ -52,24 +52,37 @@ out:
     return st;
 }
 
-static cek_status views_look(const cek__team *team, cek__costs_device *devices)
+static cek_status views_look(cek_device *const *devices, size_t count, cek__costs_device *out)
 {
     cek_status st;
     cek_device_info *info = NULL;
     cek__view *views = NULL;
 
-    CEK_TRY(cek__calloc(team->count, sizeof *info, &info));
-    CEK_TRY(cek__calloc(team->count, sizeof *views, &views));
-    for (size_t i = 0; i < team->count; i++) {
-        cek_device *device = cek__replica_device(team->replicas[i]);
+    CEK_TRY(cek__calloc(count, sizeof *info, &info));
+    CEK_TRY(cek__calloc(count, sizeof *views, &views));
+    for (size_t i = 0; i < count; i++) {
         info[i].size = sizeof *info;
-        CEK_TRY(cek_device_describe(device, &info[i]));
-        views[i] = (cek__view){ cek_device_name(device), info[i].processor };
+        CEK_TRY(cek_device_describe(devices[i], &info[i]));
+        views[i] = (cek__view){ cek_device_name(devices[i]), info[i].processor };
     }
-    cek__processors_number(views, team->count, devices);
+    cek__processors_number(views, count, out);
 out:
     free(views);
     free(info);
+    return st;
+}
+
+cek_status cek__balance_first(cek_device *const *devices, size_t count, bool *members)
+{
+    cek_status st;
+    cek__costs_device *facts = NULL;
+
+    CEK_TRY(cek__calloc(count, sizeof *facts, &facts));
+    CEK_TRY(views_look(devices, count, facts));
+    for (size_t i = 0; i < count; i++)
+        members[i] = facts[i].view == 0;
+out:
+    free(facts);
     return st;
 }
 
@@ -120,6 +133,22 @@ out:
     return st;
 }
 
+/* How many samples a device should be able to take that has so many. */
+static int64_t room_for(const cek__balance *b, int64_t rows)
+{
+    return ROOM * rows < b->batch ? ROOM * rows : b->batch;
+}
+
+/* Replicas were made for equal shares of all devices, of which second views of a processor have none. */
+static void rooms_widen(const cek__balance *b)
+{
+    const int64_t *rows = cek__schedule_rows(b->schedule);
+
+    for (size_t i = 0; i < b->team->count; i++)
+        if (rows[i] > cek__replica_most(b->team->replicas[i]))
+            cek__replica_set_most(b->team->replicas[i], room_for(b, rows[i]));
+}
+
 /* In how many pieces parameters travel while all take part. */
 static cek_status transfers_of(const cek__team *team, size_t *out)
 {
@@ -133,10 +162,11 @@ out:
     return st;
 }
 
-cek_status cek__balance_create(cek__team *team, int64_t batch, const cek__rules *rules, cek__balance *out)
+cek_status cek__balance_create(cek__team *team, cek_device *const *devices, int64_t batch, const cek__rules *rules,
+                               cek__balance *out)
 {
     cek_status st;
-    cek__costs_device *devices = NULL;
+    cek__costs_device *facts = NULL;
     cek__costs_options o = { .count = team->count, .batch = batch };
 
     *out = (cek__balance){ .team = team, .batch = batch };
@@ -144,20 +174,21 @@ cek_status cek__balance_create(cek__team *team, int64_t batch, const cek__rules 
     o.parameter_bytes = travelling_bytes(team->layout);
     /* parameters and moments are read and written, gradients read */
     o.update_bytes = parameter_bytes(team->layout) * (3 + 2 * cek__rules_moments(rules));
-    CEK_TRY(cek__calloc(team->count, sizeof *devices, &devices));
+    CEK_TRY(cek__calloc(team->count, sizeof *facts, &facts));
     CEK_TRY(cek__calloc(team->count, sizeof *out->seconds, &out->seconds));
     CEK_TRY(cek__calloc(team->count, sizeof *out->busy, &out->busy));
     CEK_TRY(cek__calloc(team->count, sizeof *out->most, &out->most));
     CEK_TRY(cek__calloc(team->count, sizeof *team->weights, &team->weights));
-    CEK_TRY(devices_measure(team, devices));
-    CEK_TRY(views_look(team, devices));
-    o.devices = devices;
+    CEK_TRY(devices_measure(team, facts));
+    CEK_TRY(views_look(devices, team->count, facts));
+    o.devices = facts;
     CEK_TRY(cek__schedule_create(&o, &out->schedule));
+    rooms_widen(out);
     CEK_TRY(shares_set(out));
-    free(devices);
+    free(facts);
     return CEK_OK;
 out:
-    free(devices);
+    free(facts);
     cek__balance_close(out);
     return st;
 }
@@ -245,11 +276,6 @@ static void busy_note(cek__balance *b, double period)
         b->busy[i] += b->seconds[i] > 0 ? b->seconds[i] : 0;
 }
 
-const bool *cek__balance_members(const cek__balance *b)
-{
-    return cek__schedule_members(b->schedule);
-}
-
 double cek__balance_idle(const cek__balance *b, size_t index)
 {
     return b->span > 0 ? fmax(0, 1 - b->busy[index] / b->span) : (double)NAN;
@@ -287,7 +313,7 @@ static cek_status change(cek__balance *b, cek__lineup *l)
     const int64_t *rows = cek__schedule_rows(b->schedule);
 
     for (size_t i = 0; i < l->of.all; i++)
-        b->most[i] = ROOM * rows[i] < b->batch ? ROOM * rows[i] : b->batch;
+        b->most[i] = room_for(b, rows[i]);
     return must_change(b, l) ? cek__lineup_change(l, cek__schedule_members(b->schedule), b->most) : CEK_OK;
 }
 

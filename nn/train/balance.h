@@ -24,8 +24,11 @@ typedef struct cek__balance {
     int64_t *most;   /* [count] */
 } cek__balance;
 
-/* Looks at every device, one after the other. */
-CEK__CHECKED cek_status cek__balance_create(cek__team *team, int64_t batch, const cek__rules *rules, cek__balance *out);
+/* members[count]: who takes part at first, all devices but second views of a processor. */
+CEK__CHECKED cek_status cek__balance_first(cek_device *const *devices, size_t count, bool *members);
+/* Looks at every device of the team, one after the other. Before there is a lineup: replicas may have to take more. */
+CEK__CHECKED cek_status cek__balance_create(cek__team *team, cek_device *const *devices, int64_t batch,
+                                            const cek__rules *rules, cek__balance *out);
 /* For a balance that was zeroed, however far creation got. */
 void cek__balance_close(cek__balance *balance);
 
@@ -33,8 +36,6 @@ void cek__balance_close(cek__balance *balance);
 void cek__balance_note(cek__balance *balance, cek__lineup *lineup, const int64_t *rows);
 /* Shares changed: the team's weights and, where they must, the lineup's members. When all is settled and collected. */
 CEK__CHECKED cek_status cek__balance_apply(cek__balance *balance, cek__lineup *lineup);
-/* [count]: who is to take part. */
-const bool *cek__balance_members(const cek__balance *balance);
 /* The share of the steps' time in which a device computed nothing; NAN before there is any. */
 double cek__balance_idle(const cek__balance *balance, size_t index);
 /* A device outside is to be asked how fast it is: which, and with how many samples. */

@@ -10,8 +10,8 @@
 #include "nn/train/holds.h"
 #include "nn/train/shares.h"
 
-static cek_status devices_check(const cek_model *model, cek_device *const *devices, size_t count,
-                                const cek__team_options *options)
+cek_status cek__team_check(const cek_model *model, cek_device *const *devices, size_t count,
+                           const cek__team_options *options)
 {
     cek_status st;
     uint32_t profile = options->replica.training ? CEK_PROFILE_TRAINING : CEK_PROFILE_INFERENCE;
@@ -116,7 +116,7 @@ cek_status cek__team_create(const cek_model *model, cek_device *const *devices, 
 {
     cek_status st;
     memset(team, 0, sizeof *team);
-    CEK_TRY(devices_check(model, devices, count, options));
+    CEK_TRY(cek__team_check(model, devices, count, options));
     CEK_TRY(math_check(options->replica.math));
     CEK_TRY(fallback_check(options));
     team->count = count;

@@ -36,6 +36,9 @@ typedef struct cek__team_options {
     const void *user;
 } cek__team_options;
 
+/* Whether devices can be a team of these options, which creation asks too. */
+CEK__CHECKED cek_status cek__team_check(const cek_model *model, cek_device *const *devices, size_t count,
+                                        const cek__team_options *options);
 CEK__CHECKED cek_status cek__team_create(const cek_model *model, cek_device *const *devices, size_t count,
                                          const cek__team_options *options, cek__team *team);
 /* For a team that was zeroed, however far creation got. */

@@ -32,17 +32,38 @@ static cek__lineup_options lineup_options(const cek_trainer *t)
     };
 }
 
-/* What `index` takes beside its replica while all devices take part. */
+/* What `index` takes beside its replica while those take part that do at first; of another, what the last of them
+ * does. */
 static uint64_t lineup_bytes(const void *user, size_t index)
 {
     const cek_trainer *t = user;
     cek__lineup_options o = lineup_options(t);
+    size_t members = 0, position = 0;
     uint64_t bytes;
-    return cek__lineup_bytes(&o, t->team.count, index, &bytes) == CEK_OK ? bytes : 0;
+    for (size_t i = 0; i < t->team.count; i++) {
+        position += t->first[i] && i < index;
+        members += t->first[i];
+    }
+    position = position < members ? position : members - 1;
+    return cek__lineup_bytes(&o, members, position, &bytes) == CEK_OK ? bytes : 0;
+}
+
+/* Everybody takes part at first, but where shares are measured second views of a processor. */
+static cek_status first_find(cek_trainer *t, cek_device *const *devices, size_t count)
+{
+    cek_status st;
+    CEK_TRY(cek__calloc(count, sizeof *t->first, &t->first));
+    if (t->balanced)
+        return cek__balance_first(devices, count, t->first);
+    for (size_t i = 0; i < count; i++)
+        t->first[i] = true;
+out:
+    return st;
 }
 
 static cek_status team_make(cek_trainer *t, cek_device *const *devices, size_t count, const cek_trainer_options *o)
 {
+    cek_status st;
     cek__team_options team = {
         .layout = t->layout,
         .weights = o->share_weights,
@@ -61,23 +82,21 @@ static cek_status team_make(cek_trainer *t, cek_device *const *devices, size_t c
         .extra_bytes = lineup_bytes,
         .user = t,
     };
-    return cek__team_create(t->model, devices, count, &team, &t->team);
+    CEK_TRY(cek__team_check(t->model, devices, count, &team));
+    CEK_TRY(first_find(t, devices, count));
+    st = cek__team_create(t->model, devices, count, &team, &t->team);
+out:
+    return st;
 }
 
-/* Everybody takes part at first, but where shares are measured second views of a processor. */
-static cek_status lineup_make(cek_trainer *t)
+static cek_status lineup_make(cek_trainer *t, cek_device *const *devices)
 {
     cek_status st;
     cek__lineup_options o = lineup_options(t);
-    bool *members = NULL;
-    CEK_TRY(cek__calloc(t->team.count, sizeof *members, &members));
     if (t->balanced)
-        CEK_TRY(cek__balance_create(&t->team, t->batch, &t->rules, &t->balance));
-    for (size_t i = 0; i < t->team.count; i++)
-        members[i] = !t->balanced || cek__balance_members(&t->balance)[i];
-    CEK_TRY(cek__lineup_create(&o, members, &t->lineup));
+        CEK_TRY(cek__balance_create(&t->team, devices, t->batch, &t->rules, &t->balance));
+    st = cek__lineup_create(&o, t->first, &t->lineup);
 out:
-    free(members);
     return st;
 }
 
@@ -113,7 +132,7 @@ cek_status cek_trainer_create(cek_model *model, cek_device *const *devices, size
     CEK_TRY(cek__scaler_create(o.loss_scale, o.loss_scale_steps, t->depth, &t->scaler));
     CEK_TRY(team_make(t, devices, count, &o));
     CEK_TRY(cek__running_create(model, &t->running));
-    CEK_TRY(lineup_make(t));
+    CEK_TRY(lineup_make(t, devices));
     CEK_TRY(cek__calloc(count, sizeof *t->shares, &t->shares));
     CEK_TRY(cek__calloc(count, sizeof *t->parts, &t->parts));
     CEK_TRY(pending_make(t));
@@ -135,6 +154,7 @@ void cek_trainer_free(cek_trainer *t)
     cek__rates_close(&t->rates);
     cek__rules_close(&t->rules);
     cek__layout_free(t->layout);
+    free(t->first);
     free(t->parts);
     for (size_t i = 0; t->pending && i < t->depth; i++)
         free(t->pending[i].rows);

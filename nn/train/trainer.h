@@ -31,6 +31,7 @@ struct cek_trainer {
     cek__lineup lineup;
     cek__balance balance; /* with shares by measurement */
     bool balanced;
+    bool *first; /* [devices] who takes part at first */
     size_t depth;
     int64_t group; /* samples that the model computes with together; 0: each alone */
     cek__running *running;

@@ -158,12 +158,43 @@ START_TEST(of_two_views_of_the_processor_the_cpu_plugin_begins_alone)
 }
 END_TEST
 
+/* One of three has whole batches: there is room for them while steps are under way. */
+START_TEST(steps_of_a_lone_view_that_are_under_way_have_their_own_samples)
+{
+    static const char *const lists[] = { "cpu", "cpu,opencl:0,opencl:1" };
+    static float others[SAMPLES][SIDE * SIDE];
+    double alone[2];
+    for (size_t l = 0; l < 2; l++) {
+        run r;
+        run_open_shared(&r, lists[l], "2", NULL, CEK_SHARES_AUTO);
+        for (int s = 0; s < SAMPLES; s++)
+            memcpy(others[s], images[SAMPLES - 1 - s], sizeof *others);
+        for (int i = 0; i < 2; i++) {
+            cek_batch batch = { .size = sizeof batch,
+                                .count = SAMPLES,
+                                .inputs = i ? others[0] : images[0],
+                                .targets = labels,
+                                .input_type = CEK_F32 };
+            ok(cek_trainer_submit(r.trainer, &batch));
+        }
+        for (int i = 0; i < 2; i++) {
+            cek_step_result result = { .size = sizeof result };
+            ok(cek_trainer_collect(r.trainer, &result));
+            alone[i] = l == 0 ? result.loss : alone[i];
+            ck_assert_msg(result.loss == alone[i], "step %d: %.9g, alone %.9g", i + 1, result.loss, alone[i]);
+        }
+        run_close(&r);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("opencl train");
     TCase *c = tcase_create("cpu and opencl");
     tcase_set_timeout(c, 300);
     tcase_add_test(c, of_two_views_of_the_processor_the_cpu_plugin_begins_alone);
+    tcase_add_test(c, steps_of_a_lone_view_that_are_under_way_have_their_own_samples);
     tcase_add_test(c, replicas_on_cpu_and_opencl_are_bit_identical_when_shares_are_unequal);
     tcase_add_test(c, ten_losses_are_those_of_one_device);
     suite_add_tcase(s, c);

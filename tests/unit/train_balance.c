@@ -146,6 +146,29 @@ START_TEST(a_memory_limit_keeps_the_members)
 }
 END_TEST
 
+/* Of two views of the processor one has all parameters from the first step on: moments and averages of all. */
+START_TEST(a_first_view_is_planned_as_the_only_owner)
+{
+    cek_trainer_options o = automatic();
+    bench b;
+    o.batch = 8;
+    o.average = 0.99;
+    bench_engine(&b, "1", "cpu,reference");
+    ck_assert_int_eq(b.count, 2);
+    cek_model_free(b.model);
+    ok(cek_model_parse("flatten linear:2048 relu linear:1024 relu linear:5", 3, (int64_t[]){ 1, SIDE, SIDE },
+                       &b.model));
+    for (int i = 0; i < 2; i++) {
+        ok(cek_trainer_create(b.model, b.devices, b.count, &o, &b.trainer));
+        ck_assert(i == 0 || cek_trainer_planned_bytes(b.trainer, 0) <= o.memory_limit);
+        o.memory_limit = cek_trainer_planned_bytes(b.trainer, 0) - 1;
+        cek_trainer_free(b.trainer);
+    }
+    b.trainer = NULL;
+    bench_close(&b);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("train balance");
@@ -155,6 +178,7 @@ int main(void)
     tcase_add_loop_test(tc, a_slow_device_leaves_and_training_goes_on_as_before, 0, 2);
     tcase_add_loop_test(tc, inline_devices_are_measured_too_and_any_batch_is_taken, 0, 3);
     tcase_add_test(tc, a_memory_limit_keeps_the_members);
+    tcase_add_test(tc, a_first_view_is_planned_as_the_only_owner);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }
