@@ -77,7 +77,7 @@ static bool factor_of(const cek__part *chain, uint32_t y, cek__part *out, bool *
         return false;
     *out = (cek__part){ .kind = CEK__PART_CHAIN, .inputs = (int)n - 1, .chain = { .count = chain->chain.count + 1 } };
     for (uint32_t k = 0; k < n; k++)
-        out->input[without(k, y, n)] = chain->input[k]; /* y's place is written over, or is beyond the end */
+        out->input[without(k, y, n)] = chain->input[k]; /* y's is beyond the end */
     out->chain.code[0] = (cek_pointwise_instruction){ .code = CEK_PW_CONST, .imm = 1 };
     of_y[y] = true;
     for (uint32_t i = 0; i < chain->chain.count; i++) {

@@ -13,9 +13,9 @@ typedef struct cek__folding {
 } cek__folding;
 
 /* fold - a pass of evaluation, after types.h. Parts that depend on parameters, buffers and constants alone are marked
- * `known` and come first in the sequence, which changes no result. With `scales`, a chain
- * that alone reads a product or a convolution and gives a y + b, with a and b of its channels (a normalisation in
- * evaluation, a bias), becomes the product of weights that are multiplied by a, with another bias; both are known.
+ * `known` and come first in the sequence, which changes no result. With `scales`, a chain that alone reads a product or
+ * a convolution and gives a y + b, with a and b of its channels (a normalisation in evaluation, a bias), becomes the
+ * product of weights that are multiplied by a, with another bias; both are known.
  * Of products of n terms and chains of i instructions it differs from what stood there by at most
  * 2 (n + i + 2) u (|a| (sum |x w| + |c|) + |d|), where u is the unit of rounding of the type that is computed in, c all
  * that is added before a multiplies (a bias, less the mean) and d what is added behind. Integers, too, are not exact.
