@@ -89,9 +89,10 @@ static cek_status pool_plan(cek_op *op)
         return cek__host_fail(op_host(op), CEK_UNSUPPORTED, "%s: a window of %lld places", cek__kind_name(d->op.kind),
                               (long long)p->volume);
     rows_plan(p);
+    const bool by_rows = d->op.kind == CEK_OP_POOL_BACKWARD ? p->apart : p->whole[0] < p->whole[1];
     op->info.workspace_bytes = rows_scratch(op, d->type, p->channels);
     snprintf(op->info.algorithm, sizeof op->info.algorithm, "%s, all channels of a %s", p->max ? "maximum" : "average",
-             p->whole[0] < p->whole[1] ? "row" : "position");
+             by_rows ? "row" : "position");
     return CEK_OK;
 }
 

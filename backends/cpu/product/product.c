@@ -145,11 +145,6 @@ static int64_t sum_length(const product_plan *plan)
     return plan->sum == PRODUCT_NO_SUM ? 0 : plan->sum == PRODUCT_ROW_SUM ? plan->m : plan->n;
 }
 
-static size_t sum_bytes(const product_plan *plan)
-{
-    return ((size_t)(plan->splits * plan->batch * sum_length(plan)) * 4 + 63) / 64 * 64;
-}
-
 static void sums_finish(const run *r)
 {
     const product_plan *plan = r->plan;
@@ -177,7 +172,7 @@ void cek__product_run(const product_plan *plan, cpu_threads *threads, const prod
     run r = { .plan = plan,
               .source = source,
               .sums = workspace,
-              .partial = (float *)((char *)workspace + sum_bytes(plan)),
+              .partial = (float *)((char *)workspace + plan->sum_bytes),
               .scratch = (char *)workspace + plan->partial_bytes,
               .row_blocks = ceil_div(plan->m, plan->sizes.mb),
               .col_blocks = ceil_div(plan->n, plan->sizes.nb),
@@ -186,7 +181,7 @@ void cek__product_run(const product_plan *plan, cpu_threads *threads, const prod
     if (plan->serial)
         threads = NULL;
     if (plan->sum != PRODUCT_NO_SUM)
-        memset(r.sums, 0, sum_bytes(plan));
+        memset(r.sums, 0, plan->sum_bytes);
     cek__threads_run(threads, r.row_blocks * r.col_blocks * plan->batch * plan->splits, block_task, &r);
     if (plan->splits > 1)
         cek__threads_run(threads, ceil_div(plan->batch * plan->m, REDUCE_ROWS), reduce_task, &r);

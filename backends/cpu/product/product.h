@@ -45,7 +45,9 @@ typedef struct product_plan {
     int serial;                  /* so small that it runs on the caller alone; `workers` is 1 then */
     int stream;                  /* C is written past the caches, where it is aligned */
     double cost;                 /* estimated cycles */
-    size_t worker_bytes, partial_bytes, workspace_bytes;
+    size_t sum_bytes;            /* of the sums of rows or columns, all parts of k */
+    size_t partial_bytes;        /* these and the parts of C */
+    size_t worker_bytes, workspace_bytes;
 } product_plan;
 
 /* One product of the batch. The walk's callbacks get a pointer to it as their `source`. */
