@@ -11,7 +11,7 @@
 
 #define ok(call) ck_assert_msg((call) == CEK_OK, "%s: %s", #call, cek_error_text())
 
-enum { SIDE = 6, CLASSES = 3, SAMPLES = 20 };
+enum { SIDE = 14, CLASSES = 3, SAMPLES = 20 }; /* samples take more than what kernels work in */
 #define NET "conv:3,3,p1 relu maxpool:2 dropout:0.25 flatten linear:6 tanh linear:3"
 
 typedef struct place {

@@ -110,15 +110,16 @@ START_TEST(so_it_is_where_recording_fails)
 }
 END_TEST
 
-/* With the least memory that suffices, so that a share is several micro-batches wherever kernels take more for more
- * samples (those of AVX-512 do); how much it is follows from the kernels. */
+/* With the least memory that suffices, so that a share is several micro-batches; how much that is follows from the
+ * kernels. */
 static cek_trainer *trainer_make_small(const place *p)
 {
     cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .shares = CEK_SHARES_EQUAL };
     cek_trainer *trainer = NULL;
-    for (o.memory_limit = 1024; trainer == NULL; o.memory_limit += 64)
+    for (o.memory_limit = 1024; trainer == NULL; o.memory_limit += 256)
         if (cek_trainer_create(p->model, p->devices, p->count, &o, &trainer) != CEK_OK)
             ck_assert_msg(strstr(cek_error_text(), "bytes") != NULL, "%s", cek_error_text());
+    ck_assert_int_lt(cek_trainer_micro_batch(trainer, 1), SAMPLES / 4);
     return trainer;
 }
 
@@ -210,7 +211,7 @@ START_TEST(a_parameter_larger_than_what_a_device_gives_at_once_is_named_with_it_
 {
     const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES };
     const char *says =
-        "sim:1: parameter 5.weight has 648 bytes, in one piece of 2048 with what lies beside it, and the "
+        "sim:1: parameter 5.weight has 3528 bytes, in one piece of 4864 with what lies beside it, and the "
         "device gives 1024 at once";
     place p;
     cek_trainer *trainer;
