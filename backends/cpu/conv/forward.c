@@ -4,22 +4,30 @@
  * Owns: operands and result of that product. Must not know: how products are planned and run. */
 #include "backends/cpu/conv/method.h"
 
-/* Windows of words, too, where no word has channels of two pixels: an image of half as many floats. */
+const cpu_words *cek__conv_window_words(const conv_desc *d, const cpu_config *config)
+{
+    const cpu_words *words = config->bf16;
+
+    if (d->direction != CONV_FORWARD || words == NULL || words->along || d->x != words->type || d->w != words->type)
+        return NULL;
+    return conv_group_in(d) % words->unit == 0 ? words : NULL;
+}
+
+/* Windows of words are such of an image of fewer floats. */
 static void words_plan(conv_plan *plan)
 {
     const conv_desc *d = &plan->d;
+    const cpu_words *words = cek__conv_window_words(d, plan->config);
     windows *w = &plan->w;
 
-    if (plan->method != CONV_MATRIX &&
-        (conv_group_in(d) % 2 != 0 || plan->config->bf16 == NULL || plan->config->bf16->along))
+    if (plan->method == CONV_MATRIX || words)
+        cek__product_words(&plan->product, d->x, d->w);
+    if (plan->method == CONV_MATRIX || words == NULL)
         return;
-    cek__product_words(&plan->product, d->x, d->w);
-    if (plan->method == CONV_MATRIX || plan->product.words == NULL)
-        return;
-    w->channels /= 2;
-    w->image /= 2;
+    w->channels /= words->unit;
+    w->image /= words->unit;
     for (int i = 0; i < 3; i++)
-        w->pitch[i] /= 2;
+        w->pitch[i] /= words->unit;
 }
 
 void cek__conv_forward_plan(conv_plan *plan)

@@ -51,6 +51,9 @@ walk_give_a *cek__conv_give_a(const conv_plan *plan);
 /* The windows over x, as forward and backward-weights see them. */
 void cek__conv_windows(const conv_desc *d, windows *out);
 
+/* The family in whose words windows of x are read, where no word has channels of two pixels; NULL: none; forward.c. */
+const cpu_words *cek__conv_window_words(const conv_desc *d, const cpu_config *config);
+
 void cek__conv_forward_plan(conv_plan *plan);
 void cek__conv_forward_run(const conv_call *call, cpu_threads *threads, void *workspace);
 void cek__conv_data_plan(conv_plan *plan);

@@ -105,15 +105,13 @@ static double form_cost(const conv_desc *d, const winograd_plan *w, int64_t nr)
            product * weight_cost(w, product * vl * 4);
 }
 
-static double direct_cost(const conv_desc *d, const winograd_plan *w, int64_t nr, int words)
+static double direct_cost(const conv_desc *d, const cpu_config *config, const winograd_plan *w, int64_t nr)
 {
-    /* as forward.c has them */
-    const int in_words = words && d->direction == CONV_FORWARD && d->in_channels % 2 == 0 && d->x == CPU_BF16 &&
-                         d->w == CPU_BF16;
+    const cpu_words *words = cek__conv_window_words(d, config);
     const int64_t pixels = d->batch * d->in[0] * w->size[0] * w->size[1];
     const int64_t sums = d->direction == CONV_BACKWARD_WEIGHTS ? w->to * round_up(9 * w->from, nr)
                                                                : 9 * w->from * round_up(w->to, nr);
-    return (double)pixels * (double)sums / ((double)nr / 2) / (in_words ? 2 : 1);
+    return (double)pixels * (double)sums / ((double)nr / 2) / (words ? words->unit : 1);
 }
 
 /* Whether its memory is in proportion: `from` and `to` may be any number. */
@@ -134,7 +132,6 @@ int cek__winograd_plan(conv_plan *plan)
 {
     const conv_desc *d = &plan->d;
     const cpu_kernels *kernels = plan->config->kernels;
-    const int words = plan->config->bf16 != NULL && !plan->config->bf16->along;
     winograd_plan *w = &plan->winograd, best = { .form = NULL };
 
     if (d->strict || !has_taps(d))
@@ -144,7 +141,8 @@ int cek__winograd_plan(conv_plan *plan)
         sizes_choose(d, kernels, w);
         place(plan);
         w->cost = form_cost(d, w, kernels->nr);
-        if (is_small(w) && w->cost < (best.form ? best.cost : gain_wanted * direct_cost(d, w, kernels->nr, words)))
+        if (is_small(w) &&
+            w->cost < (best.form ? best.cost : gain_wanted * direct_cost(d, plan->config, w, kernels->nr)))
             best = *w;
     }
     *w = best;
