@@ -132,12 +132,6 @@ static cpu_gemm_tile *const tiles[CPU_MR_MAX + 1] = { NULL, EACH(GEMM) };
 static cpu_gemm_edge *const edges[CPU_MR_MAX + 1] = { NULL, EACH(EDGE) };
 /* clang-format on */
 
-static void panels(int64_t depth, int64_t columns, int64_t width, const void *from, int64_t ld, float *to,
-                   int64_t panel)
-{
-    pairs_panels(COLUMNS, depth, columns, width, from, ld, to, panel);
-}
-
 extern const cpu_words ISA_NAME(cek__bf16_words);
 
 const cpu_words ISA_NAME(cek__bf16_words) = {
@@ -152,6 +146,6 @@ const cpu_words ISA_NAME(cek__bf16_words) = {
     .along = 1,
     .begin = begin,
     .end = end,
-    .panels = panels,
+    .panels = pairs_panels,
     .add = pairs_add,
 };

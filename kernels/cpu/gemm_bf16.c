@@ -29,12 +29,6 @@ extern cpu_gemm_edge *const ISA_NAME(gemm_bf16_edges)[CPU_MR_MAX + 1];
 #define TILE_ADD add_pairs
 #include "kernels/cpu/tile.h"
 
-static void panels(int64_t depth, int64_t columns, int64_t width, const void *from, int64_t ld, float *to,
-                   int64_t panel)
-{
-    pairs_panels(TILE_COLUMNS, depth, columns, width, from, ld, to, panel);
-}
-
 extern const cpu_words ISA_NAME(cek__bf16_words);
 
 const cpu_words ISA_NAME(cek__bf16_words) = {
@@ -46,6 +40,6 @@ const cpu_words ISA_NAME(cek__bf16_words) = {
     .edge = ISA_NAME(gemm_bf16_edges),
     .step = 1,
     .height = 1,
-    .panels = panels,
+    .panels = pairs_panels,
     .add = pairs_add,
 };

@@ -22,6 +22,9 @@ static inline int64_t cpu_type_bytes(cpu_type type)
 }
 
 enum { CPU_MR_MAX = 32, CPU_NR_MAX = 64 }; /* bounds of every kernel's tile */
+/* Rows that are asked for ahead by whoever copies parts of them: each part is in a page of its own, where no processor
+ * looks ahead by itself. */
+enum { CPU_ROWS_AHEAD = 2 };
 
 /* How a tile's sums meet C. CPU_STREAM is CPU_STORE past the caches, for a C that would only push
  * everything else out of them; C's rows are then aligned to 64 bytes, and `drain` is called before
@@ -77,8 +80,9 @@ typedef struct cpu_words {
     int along;  /* panels of A have their words side by side along k: a_offset[k] = k */
     /* NULL, or before the first and after the last tile of a task, on the task's thread */
     void (*begin)(void), (*end)(void);
-    /* As cpu_kernels' panels, of `depth` rows of memory; the last word is filled up with zeros. */
-    void (*panels)(int64_t depth, int64_t columns, int64_t width, const void *from, int64_t ld, float *to,
+    /* As cpu_kernels' panels, of `depth` rows of memory, told the tile's columns; the last word is filled up with
+     * zeros. */
+    void (*panels)(int64_t nr, int64_t depth, int64_t columns, int64_t width, const void *from, int64_t ld, float *to,
                    int64_t panel);
     void (*add)(int64_t n, const float *words, float *sum); /* sum[i] += the elements of word i, in order */
 } cpu_words;

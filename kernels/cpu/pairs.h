@@ -5,8 +5,8 @@
 #include "kernels/cpu/half.h"
 
 /* Two rows of memory are one of words; what is missing of the last is 0. B's last panel, `nr` wide, is filled up. */
-V_INLINE void pairs_panels(int64_t nr, int64_t depth, int64_t columns, int64_t width, const void *from, int64_t ld,
-                           float *to, int64_t panel)
+static void pairs_panels(int64_t nr, int64_t depth, int64_t columns, int64_t width, const void *from, int64_t ld,
+                         float *to, int64_t panel)
 {
     const uint16_t *low = from;
 

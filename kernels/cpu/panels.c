@@ -5,8 +5,6 @@
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/table.h"
 
-enum { ROWS_AHEAD = 2 }; /* a part of a row is in a page of its own, where no processor looks ahead by itself */
-
 /* Full panels of B: two vectors a row. */
 V_INLINE void wide(cpu_type type, int64_t depth, int64_t columns, const char *from, int64_t ld, float *to,
                    int64_t panel)
@@ -15,8 +13,8 @@ V_INLINE void wide(cpu_type type, int64_t depth, int64_t columns, const char *fr
 
     for (int64_t k = 0; k < depth; k++, from += ld * bytes, to += TILE_COLUMNS) {
         const char *end = from + full * bytes;
-        for (int64_t j = 0; k + ROWS_AHEAD < depth && j < columns * bytes; j += 64)
-            __builtin_prefetch(from + ROWS_AHEAD * ld * bytes + j);
+        for (int64_t j = 0; k + CPU_ROWS_AHEAD < depth && j < columns * bytes; j += 64)
+            __builtin_prefetch(from + CPU_ROWS_AHEAD * ld * bytes + j);
         float *row = to;
         for (int64_t j = 0; j < full; j += TILE_COLUMNS, row += panel) {
             const vf low = v_load_typed(type, from + j * bytes), high = v_load_typed(type, from + (j + VL) * bytes);

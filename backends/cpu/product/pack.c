@@ -8,10 +8,7 @@
 
 #include <string.h>
 
-enum {
-    LINE = 64,     /* elements converted at once: a part of a row that stays in L1 */
-    ROWS_AHEAD = 2 /* parts of rows are in pages of their own, where no processor looks ahead by itself */
-};
+enum { LINE = 64 }; /* elements converted at once: a part of a row that stays in L1 */
 
 static void row_ahead(const char *row, int64_t bytes)
 {
@@ -61,8 +58,8 @@ int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t r
         break;
     case PACK_ALONG:
         for (int64_t i = 0; i < rows; i++) {
-            if (i + ROWS_AHEAD < rows)
-                row_ahead(element(a, row + i + ROWS_AHEAD, k), depth * cpu_type_bytes(a->type));
+            if (i + CPU_ROWS_AHEAD < rows)
+                row_ahead(element(a, row + i + CPU_ROWS_AHEAD, k), depth * cpu_type_bytes(a->type));
             kernels->load(a->type, depth, element(a, row + i, k), to->a + i * lda);
         }
         break;

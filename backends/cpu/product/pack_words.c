@@ -43,7 +43,7 @@ static void panels_across(const pack_operand *m, const char *from, int64_t ld, i
 {
     const int64_t full = ceil_div(n, m->words->unit);
 
-    m->words->panels(n, columns, width, from, ld, to, depth * width);
+    m->words->panels(m->words->nr, n, columns, width, from, ld, to, depth * width);
     for (int64_t j = 0; full < depth && j < columns; j += width)
         memset(to + j * depth + full * width, 0, (size_t)((depth - full) * width) * sizeof *to);
 }
