@@ -159,8 +159,8 @@ void cek__product_plan(product_plan *p)
         all_choose(p);
     sizes_complete(p);
     p->stream = !p->thin && p->in_place && !p->add && p->k <= p->sizes.kc && p->batch * p->m * p->n * 4 >= STREAM_BYTES;
-    const int64_t sum = p->sum == PRODUCT_NO_SUM ? 0 : p->sum == PRODUCT_ROW_SUM ? p->m : p->n;
-    p->sum_bytes = p->partial_bytes = (size_t)round_up(p->splits * p->batch * sum * 4, 64);
+    p->sum_length = p->sum == PRODUCT_NO_SUM ? 0 : p->sum == PRODUCT_ROW_SUM ? p->m : p->n;
+    p->sum_bytes = p->partial_bytes = (size_t)round_up(p->splits * p->batch * p->sum_length * 4, 64);
     if (p->splits > 1)
         p->partial_bytes += (size_t)round_up(p->splits * p->batch * p->m * round_up(p->n, p->nr) * 4, 64);
     p->worker_bytes = cek__walk_scratch(&p->sizes, p->nr, NULL, &none);

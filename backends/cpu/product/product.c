@@ -100,10 +100,11 @@ static void block_task(void *arg, int64_t task, int worker)
         t.ldc = ceil_div(plan->sizes.nb, nr) * nr;
         w.take = r->source->take;
     }
+    float *sums = r->sums + (split * plan->batch + index) * plan->sum_length;
     if (plan->sum == PRODUCT_ROW_SUM && p.sum && col_block == 0)
-        t.row_sum = r->sums + (split * plan->batch + index) * plan->m + t.row;
+        t.row_sum = sums + t.row;
     if (plan->sum == PRODUCT_COLUMN_SUM && p.sum && row_block == 0)
-        t.col_sum = r->sums + (split * plan->batch + index) * plan->n + t.col;
+        t.col_sum = sums + t.col;
     if (plan->thin) {
         cek__thin_walk(&p, &t, plan->sizes.kc, w.take, &scratch);
         return;
@@ -140,16 +141,11 @@ static void reduce_task(void *arg, int64_t task, int worker)
     }
 }
 
-static int64_t sum_length(const product_plan *plan)
-{
-    return plan->sum == PRODUCT_NO_SUM ? 0 : plan->sum == PRODUCT_ROW_SUM ? plan->m : plan->n;
-}
-
 static void sums_finish(const run *r)
 {
     const product_plan *plan = r->plan;
     const cpu_kernels *kernels = plan->config->kernels;
-    const int64_t n = sum_length(plan);
+    const int64_t n = plan->sum_length;
 
     for (int64_t index = 0; index < plan->batch; index++) {
         float *sum = r->sums + index * n;

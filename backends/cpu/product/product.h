@@ -45,7 +45,8 @@ typedef struct product_plan {
     int serial;                  /* so small that it runs on the caller alone; `workers` is 1 then */
     int stream;                  /* C is written past the caches, where it is aligned */
     double cost;                 /* estimated cycles */
-    size_t sum_bytes;            /* of the sums of rows or columns, all parts of k */
+    int64_t sum_length;          /* of the sums of rows or columns of one product, 0: none */
+    size_t sum_bytes;            /* of all of them, of all parts of k */
     size_t partial_bytes;        /* these and the parts of C */
     size_t worker_bytes, workspace_bytes;
 } product_plan;
