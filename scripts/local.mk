@@ -23,6 +23,7 @@ EXTRA_DIST += \
     %D%/compare-folders \
     %D%/compare-types \
     %D%/compare_peer.py \
+    %D%/compare_relus.py \
     %D%/glyphs-difficulty \
     %D%/leaks-of-others \
     %D%/manual-synopsis \
