@@ -525,6 +525,12 @@ unit_tests += %D%/unit/fold
 %C%_unit_fold_LDFLAGS = $(check_ldflags)
 %C%_unit_fold_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/packing
+%C%_unit_packing_SOURCES = %D%/unit/packing.c
+%C%_unit_packing_CPPFLAGS = $(unit_cppflags)
+%C%_unit_packing_LDFLAGS = $(check_ldflags)
+%C%_unit_packing_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/nets
 %C%_unit_nets_SOURCES = %D%/unit/nets.c
 %C%_unit_nets_CPPFLAGS = $(unit_cppflags)

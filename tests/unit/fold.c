@@ -1,5 +1,5 @@
 /* fold.c - normalisations, biases and other chains that go into the weights before them: when, what predictions are
- * then, what memory they may take, and when they are made again. */
+ * then, and when they are made again. What memory they may take: packing.c. */
 #include <cekernels/parts.h>
 #include <math.h>
 
@@ -175,34 +175,31 @@ static void compose(const cek_model *m, const cek__folding *folding, cek__graph 
     }
 }
 
+static void net_has(const net *n, const cek__folding *folding, int products, int chains)
+{
+    cek_model *m = net_make(n, 1);
+    cek__graph graph;
+
+    compose(m, folding, &graph);
+    ck_assert_int_eq(count(&graph, CEK__PART_CONV) + count(&graph, CEK__PART_PRODUCT), products);
+    ck_assert_int_eq(count(&graph, CEK__PART_CHAIN), chains);
+    cek__graph_clear(&graph);
+    cek_model_free(m);
+}
+
 START_TEST(nothing_is_left_of_a_normalisation)
 {
-    cek_model *m = net_make(&nets[_i], 1);
-    cek__graph folded, kept;
-
-    compose(m, &(cek__folding){ .scales = true }, &folded);
-    ck_assert_int_eq(count(&folded, CEK__PART_CHAIN), 0);
-    ck_assert_int_eq(count(&folded, CEK__PART_CONV) + count(&folded, CEK__PART_PRODUCT), 1);
-    compose(m, &(cek__folding){ .scales = false }, &kept);
-    ck_assert_int_eq(count(&kept, CEK__PART_CHAIN), 2);
-    cek__graph_clear(&folded);
-    cek__graph_clear(&kept);
-    cek_model_free(m);
+    net_has(&nets[_i], &(cek__folding){ .scales = true }, 1, 0);
+    net_has(&nets[_i], &(cek__folding){ .scales = false }, 1, 2);
 }
 END_TEST
 
 START_TEST(what_is_read_twice_stays)
 {
     net n = nets[_i];
-    cek__graph graph;
-    cek_model *m;
 
     n.twice = true;
-    m = net_make(&n, 1);
-    compose(m, &(cek__folding){ .scales = true }, &graph);
-    ck_assert_int_eq(count(&graph, CEK__PART_CHAIN), 3);
-    cek__graph_clear(&graph);
-    cek_model_free(m);
+    net_has(&n, &(cek__folding){ .scales = true }, 1, 3);
 }
 END_TEST
 
@@ -223,14 +220,9 @@ END_TEST
 
 START_TEST(weights_in_pieces_stay)
 {
-    cek_model *m = net_make(&nets[4], 1);
     const bool divided[] = { true, false, false, false };
-    cek__graph graph;
 
-    compose(m, &(cek__folding){ .scales = true, .divided = divided }, &graph);
-    ck_assert_int_eq(count(&graph, CEK__PART_CHAIN), 2);
-    cek__graph_clear(&graph);
-    cek_model_free(m);
+    net_has(&nets[4], &(cek__folding){ .scales = true, .divided = divided }, 1, 2);
 }
 END_TEST
 
@@ -358,151 +350,6 @@ START_TEST(what_multiplies_and_adds_goes_into_weights_and_nothing_else_does)
 }
 END_TEST
 
-/* ---- weights that are packed ---- */
-
-static struct {
-    cek_plugin table;
-    cek_status (*create)(cek_dev *, const cek_op_desc *, cek_op_info *, cek_op **);
-    cek_status (*prepack)(cek_queue *, const cek_op *, const cek_ref *, uint32_t, cek_ref);
-    bool refuses;
-    int created, refused, packed;
-} packing;
-
-static cek_status packing_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
-{
-    const bool asks = desc->flags & CEK_OP_PREPACKED;
-    cek_status st = CEK_UNSUPPORTED;
-
-    *out = NULL;
-    if (!asks || !packing.refuses)
-        st = packing.create(dev, desc, info, out);
-    packing.created += asks && st == CEK_OK;
-    packing.refused += asks && st == CEK_UNSUPPORTED;
-    return st;
-}
-
-static cek_status packing_prepack(cek_queue *queue, const cek_op *op, const cek_ref *operands, uint32_t n, cek_ref to)
-{
-    packing.packed++;
-    return packing.prepack(queue, op, operands, n, to);
-}
-
-static void packing_watch(bench *b, bool refuses)
-{
-    memset(&packing, 0, sizeof packing);
-    packing.table = *b->device->plugin;
-    packing.create = packing.table.op_create;
-    packing.prepack = packing.table.op_prepack;
-    packing.table.op_create = packing_create;
-    packing.table.op_prepack = packing_prepack;
-    packing.refuses = refuses;
-    b->device->plugin = &packing.table;
-}
-
-/* Two convolutions, of which the second is by Winograd's squares on the cpu, with normalisations; and a linear layer,
- * whose weights the reference packs too. */
-static const char two_and_one[] = "conv:18,3,p1 batchnorm relu conv:20,3,p1 relu flatten linear:5";
-
-START_TEST(weights_are_packed_once_and_the_bits_are_those_of_a_device_that_packs_none)
-{
-    static const char *const on[] = { "cpu:0", "reference:0" };
-    static float x[VALUES], y[2][ROWS * 5];
-    uint32_t state = 8;
-    cek_model *m;
-
-    assert_ok(cek_model_parse(two_and_one, 3, (int64_t[]){ 8, SIDE, SIDE }, &m));
-    cek_model_init(m, 3);
-    for (int i = 0; i < VALUES; i++)
-        x[i] = value(&state, -2, 2);
-    for (int refuses = 0; refuses < 2; refuses++) {
-        bench b;
-
-        bench_open(&b, on[_i]);
-        packing_watch(&b, refuses);
-        predict(m, b.device, CEK_MATH_F32, 2, x, y[refuses]); /* in two runs */
-        ck_assert_int_eq(packing.created, refuses ? 0 : _i == 0 ? 2 : 3);
-        ck_assert_int_eq(packing.refused, refuses ? 3 : _i == 0 ? 1 : 0);
-        ck_assert_int_eq(packing.packed, packing.created);
-        b.device->plugin = b.plugin;
-        bench_close(&b);
-    }
-    ck_assert_mem_eq(y[0], y[1], sizeof *y);
-    cek_model_free(m);
-}
-END_TEST
-
-/* A limit between what it takes with packed weights and without. */
-START_TEST(where_memory_is_short_nothing_is_packed)
-{
-    static float x[4096], y[2][256];
-    cek_predictor_options o = { .size = sizeof o, .batch = 1, .input_type = CEK_F32 };
-    cek_memory_stats stats = { .size = sizeof stats };
-    uint64_t used[2];
-    cek_predictor *p;
-    cek_model *m;
-    bench b;
-
-    assert_ok(cek_model_parse("conv:256,3,p1 conv:256,3,p1 gap", 3, (int64_t[]){ 8, 4, 4 }, &m));
-    cek_model_init(m, 3);
-    bench_open(&b, "cpu:0");
-    for (int refuses = 0; refuses < 2; refuses++) {
-        packing_watch(&b, refuses);
-        assert_ok(cek_predictor_create(m, &b.device, 1, &o, &p));
-        assert_ok(cek_device_memory_stats(b.device, &stats));
-        used[refuses] = stats.used_bytes;
-        cek_predictor_free(p);
-        b.device->plugin = b.plugin;
-    }
-    ck_assert_uint_gt(used[0], used[1] + 256 * 256 * 9 * 4);
-    for (int is_short = 0; is_short < 2; is_short++) {
-        packing_watch(&b, false);
-        o.memory_limit = is_short ? used[1] + (1 << 16) : used[0] + (1 << 16);
-        assert_ok(cek_predictor_create(m, &b.device, 1, &o, &p));
-        assert_ok(cek_predictor_run(p, x, 1, y[is_short]));
-        ck_assert_int_eq(packing.packed, is_short ? 0 : 2);
-        cek_predictor_free(p);
-        b.device->plugin = b.plugin;
-    }
-    ck_assert_mem_eq(y[0], y[1], sizeof *y);
-    bench_close(&b);
-    cek_model_free(m);
-}
-END_TEST
-
-/* A limit below what the weights that normalisations went into take: as on a device that folds none. The reference
- * computes under STRICT as otherwise. */
-START_TEST(where_memory_is_shorter_still_nothing_is_computed_ahead)
-{
-    static float x[4096], y[2][256];
-    cek_predictor_options o = { .size = sizeof o, .batch = 1, .input_type = CEK_F32, .math = CEK_MATH_STRICT };
-    cek_memory_stats stats = { .size = sizeof stats };
-    uint32_t state = 4;
-    cek_predictor *p;
-    cek_model *m;
-    bench b;
-
-    assert_ok(cek_model_parse("conv:64,3,p1 batchnorm conv:64,3,p1 batchnorm gap", 3, (int64_t[]){ 8, 4, 4 }, &m));
-    cek_model_init(m, 3);
-    for (int i = 0; i < 4096; i++)
-        x[i] = value(&state, -2, 2);
-    bench_open(&b, "reference:0");
-    for (int is_short = 0; is_short < 2; is_short++) {
-        packing_watch(&b, !is_short);
-        assert_ok(cek_predictor_create(m, &b.device, 1, &o, &p));
-        assert_ok(cek_predictor_run(p, x, 1, y[is_short]));
-        assert_ok(cek_device_memory_stats(b.device, &stats));
-        ck_assert_int_eq(packing.packed, 0);
-        cek_predictor_free(p);
-        b.device->plugin = b.plugin;
-        o.math = CEK_MATH_F32;
-        o.memory_limit = stats.used_bytes + (1 << 16);
-    }
-    ck_assert_mem_eq(y[0], y[1], sizeof *y);
-    bench_close(&b);
-    cek_model_free(m);
-}
-END_TEST
-
 /* ---- weights that change ---- */
 
 START_TEST(prepared_again_it_is_of_the_weights_that_are_there_and_not_before)
@@ -570,9 +417,6 @@ int main(void)
     tcase_add_test(tcase, weights_in_pieces_stay);
     tcase_add_loop_test(tcase, what_multiplies_and_adds_goes_into_weights_and_nothing_else_does, 0,
                         sizeof chains / sizeof *chains);
-    tcase_add_loop_test(tcase, weights_are_packed_once_and_the_bits_are_those_of_a_device_that_packs_none, 0, 2);
-    tcase_add_test(tcase, where_memory_is_short_nothing_is_packed);
-    tcase_add_test(tcase, where_memory_is_shorter_still_nothing_is_computed_ahead);
     tcase_add_test(tcase, prepared_again_it_is_of_the_weights_that_are_there_and_not_before);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
