@@ -79,8 +79,7 @@ cek_status cek__balance_first(cek_device *const *devices, size_t count, bool *me
 
     CEK_TRY(cek__calloc(count, sizeof *facts, &facts));
     CEK_TRY(views_look(devices, count, facts));
-    for (size_t i = 0; i < count; i++)
-        members[i] = facts[i].view == 0;
+    cek__schedule_first(facts, count, members);
 out:
     free(facts);
     return st;

@@ -24,7 +24,7 @@ typedef struct cek__balance {
     int64_t *most;   /* [count] */
 } cek__balance;
 
-/* members[count]: who takes part at first, all devices but second views of a processor. */
+/* members[count]: who takes part at first (schedule.h). */
 CEK__CHECKED cek_status cek__balance_first(cek_device *const *devices, size_t count, bool *members);
 /* Looks at every device of the team, one after the other. Before there is a lineup: replicas may have to take more. */
 CEK__CHECKED cek_status cek__balance_create(cek__team *team, cek_device *const *devices, int64_t batch,

@@ -43,6 +43,12 @@ out:
     return st;
 }
 
+void cek__schedule_first(const cek__costs_device *devices, size_t count, bool *members)
+{
+    for (size_t i = 0; i < count; i++)
+        members[i] = devices[i].view == 0;
+}
+
 cek_status cek__schedule_create(const cek__costs_options *options, cek__schedule **out)
 {
     cek_status st;
@@ -55,8 +61,8 @@ cek_status cek__schedule_create(const cek__costs_options *options, cek__schedule
     CEK_TRY(cek__costs_create(options, &s->costs));
     CEK_TRY(fields_make(s));
     CEK_TRY(cek__alloc_array(s->count, sizeof *weights, &weights));
+    cek__schedule_first(options->devices, s->count, s->members);
     for (size_t i = 0; i < s->count; i++) {
-        s->members[i] = options->devices[i].view == 0;
         weights[i] = s->members[i];
         s->outside[i].patience = PROBE_STEPS;
     }

@@ -17,6 +17,9 @@
 
 typedef struct cek__schedule cek__schedule;
 
+/* members[count]: who takes part at first, all but second views of a processor. */
+CEK__SHARED void cek__schedule_first(const cek__costs_device *devices, size_t count, bool *members);
+
 CEK__SHARED CEK__CHECKED cek_status cek__schedule_create(const cek__costs_options *options, cek__schedule **out);
 CEK__SHARED void cek__schedule_free(cek__schedule *schedule);
 
