@@ -177,6 +177,7 @@ cek_status cek__balance_create(cek__team *team, cek_device *const *devices, int6
     CEK_TRY(cek__calloc(team->count, sizeof *out->seconds, &out->seconds));
     CEK_TRY(cek__calloc(team->count, sizeof *out->busy, &out->busy));
     CEK_TRY(cek__calloc(team->count, sizeof *out->most, &out->most));
+    CEK_TRY(cek__calloc(team->count, sizeof *out->resumed, &out->resumed));
     CEK_TRY(cek__calloc(team->count, sizeof *team->weights, &team->weights));
     CEK_TRY(devices_measure(team, facts));
     CEK_TRY(views_look(devices, team->count, facts));
@@ -198,6 +199,7 @@ void cek__balance_close(cek__balance *b)
     free(b->seconds);
     free(b->busy);
     free(b->most);
+    free(b->resumed);
     memset(b, 0, sizeof *b);
 }
 
@@ -280,6 +282,19 @@ double cek__balance_idle(const cek__balance *b, size_t index)
     return b->span > 0 ? fmax(0, 1 - b->busy[index] / b->span) : (double)NAN;
 }
 
+/* A period in which a question lies is that of no step: 0. */
+static double questions_take(cek__balance *b, double period)
+{
+    double of_step = period;
+
+    for (size_t i = 0; i < b->team->count; i++)
+        if (b->resumed[i] == b->steps) {
+            cek__schedule_resumed(b->schedule, i, period);
+            of_step = 0;
+        }
+    return of_step;
+}
+
 void cek__balance_note(cek__balance *b, cek__lineup *lineup, const int64_t *rows)
 {
     double period;
@@ -288,6 +303,7 @@ void cek__balance_note(cek__balance *b, cek__lineup *lineup, const int64_t *rows
     if (b->stopped)
         return;
     cek__lineup_times(lineup, b->seconds, &period);
+    period = questions_take(b, period);
     busy_note(b, period);
     if (cek__schedule_note(b->schedule, rows, b->seconds, period))
         b->due = true;
@@ -399,7 +415,7 @@ bool cek__balance_asks(cek__balance *b, size_t *index, int64_t *rows)
     return !b->stopped && !b->due && cek__schedule_probe(b->schedule, index, rows);
 }
 
-cek_status cek__balance_ask(cek__balance *b, size_t index, int64_t rows, const cek__share *batch,
+cek_status cek__balance_ask(cek__balance *b, size_t index, int64_t rows, int64_t step, const cek__share *batch,
                             const cek_step_block *block)
 {
     cek_status st;
@@ -409,6 +425,7 @@ cek_status cek__balance_ask(cek__balance *b, size_t index, int64_t rows, const c
     share.rows = rows < batch->rows ? rows : batch->rows;
     CEK_TRY(cek__crew_call(b->team->crew, cek__replica_device(q.replica), ask, &q));
     cek__schedule_probed(b->schedule, index, share.rows, q.busy, REHEARSALS * q.period);
+    b->resumed[index] = step;
 out:
     return st;
 }

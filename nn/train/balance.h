@@ -15,13 +15,14 @@ typedef struct cek__balance {
     cek__schedule *schedule;
     cek__team *team;
     int64_t batch, steps;
-    bool due;        /* shares are to change */
-    bool stopped;    /* for want of memory */
-    bool told;       /* what it has settled on is in the log */
-    double *seconds; /* [count] */
-    double *busy;    /* [count] seconds that each has computed, */
-    double span;     /* of so many of steps */
-    int64_t *most;   /* [count] */
+    bool due;         /* shares are to change */
+    bool stopped;     /* for want of memory */
+    bool told;        /* what it has settled on is in the log */
+    double *seconds;  /* [count] */
+    double *busy;     /* [count] seconds that each has computed, */
+    double span;      /* of so many of steps */
+    int64_t *most;    /* [count] */
+    int64_t *resumed; /* [count] the first step after the last question to each; 0: there was none */
 } cek__balance;
 
 /* members[count]: who takes part at first (schedule.h). */
@@ -40,8 +41,9 @@ CEK__CHECKED cek_status cek__balance_apply(cek__balance *balance, cek__lineup *l
 double cek__balance_idle(const cek__balance *balance, size_t index);
 /* A device outside is to be asked how fast it is: which, and with how many samples. */
 bool cek__balance_asks(cek__balance *balance, size_t *index, int64_t *rows);
-/* Asks it, with samples of a batch; when all is settled: others on its processor would make it look slow. */
-CEK__CHECKED cek_status cek__balance_ask(cek__balance *balance, size_t index, int64_t rows, const cek__share *batch,
-                                         const cek_step_block *block);
+/* Asks it, with samples of a batch, before `step`, the next to be submitted; when all is settled: others on its
+ * processor would make it look slow. */
+CEK__CHECKED cek_status cek__balance_ask(cek__balance *balance, size_t index, int64_t rows, int64_t step,
+                                         const cek__share *batch, const cek_step_block *block);
 
 #endif

@@ -321,6 +321,12 @@ void cek__schedule_probed(cek__schedule *s, size_t index, int64_t rows, double s
         speed_add(s, index, rows, seconds, false);
 }
 
+void cek__schedule_resumed(cek__schedule *s, size_t index, double period)
+{
+    if (s->period.count > 0 && cek__known(period))
+        s->outside[index].asking = fmax(s->outside[index].asking, period - s->period.value);
+}
+
 /* ---- explanations ---- */
 
 bool cek__schedule_settled(const cek__schedule *s)

@@ -9,7 +9,9 @@
  * which the first step tells that nobody should wait for it is out with that step.
  *
  * Devices that are no members are asked now and then how fast they are (probes), which takes a hundredth of the time at
- * most, shared equally among them, and each the seldomer the longer it answers what was known. */
+ * most, shared equally among them, and each the seldomer the longer it answers what was known. A question is put when
+ * all that is under way has ended: what that costs besides, since the next step has nothing to run beside, is seen in
+ * that step and counts. */
 #ifndef CEK_NN_TRAIN_SCHEDULE_H
 #define CEK_NN_TRAIN_SCHEDULE_H
 
@@ -39,8 +41,10 @@ CEK__SHARED void cek__schedule_refuse(cek__schedule *schedule, const bool *befor
 
 /* A device outside that should be asked how fast it is: *rows samples. False if none is due. */
 CEK__SHARED bool cek__schedule_probe(cek__schedule *schedule, size_t *index, int64_t *rows);
-/* Its answer, which the next step's note takes into account, and the seconds that asking took altogether. */
+/* Its answer, which the next step's note takes into account, and the seconds that the device was busy with it. */
 CEK__SHARED void cek__schedule_probed(cek__schedule *schedule, size_t index, int64_t rows, double seconds, double all);
+/* The period of the first step that was submitted after the answer: the question lies in it. */
+CEK__SHARED void cek__schedule_resumed(cek__schedule *schedule, size_t index, double period);
 
 /* ---- Explanations ---- */
 

@@ -31,7 +31,7 @@ typedef struct cek__outside {
     double since;     /* seconds that it has been outside, or since it was asked; */
     int64_t note;     /* the note at which that began; */
     int64_t patience; /* and as many at least lie before the next question */
-    double asking;    /* seconds that the last one took; 0: there was none */
+    double asking;    /* seconds that the last one took of all devices' time; 0: there was none */
     bool asked;       /* it was, whatever came of it */
 } cek__outside;
 

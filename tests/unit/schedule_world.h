@@ -27,6 +27,7 @@ typedef struct world {
     double crowding; /* devices of one processor take so many times longer side by side */
     double noise;    /* each measurement is off by up to this part */
     double tail;     /* seconds that a step of several members takes besides */
+    double settling; /* seconds that a step takes longer before which all that was under way had to end */
     int questions[MOST];
     cek__schedule *schedule;
     cek__costs_device facts[MOST];
@@ -36,7 +37,10 @@ typedef struct world {
     /* steps that are submitted and not collected */
     int64_t queued[AHEAD][MOST];
     bool lineups[AHEAD][MOST];
-    size_t queue;
+    double late[AHEAD];  /* seconds that it begins later than it could, for a question */
+    size_t asked[AHEAD]; /* to this device */
+    size_t queue, asks;
+    double question; /* the same of the next to be submitted */
 } world;
 
 static inline machine fast(double speed)
@@ -128,14 +132,17 @@ static inline void submit(world *w)
 {
     memcpy(w->queued[w->queue], cek__schedule_rows(w->schedule), w->count * sizeof **w->queued);
     memcpy(w->lineups[w->queue], cek__schedule_members(w->schedule), w->count * sizeof **w->lineups);
+    w->late[w->queue] = w->question;
+    w->asked[w->queue] = w->asks;
+    w->question = 0;
     w->queue++;
 }
 
 static inline void one_step(world *w)
 {
-    double seconds[MOST], period, took;
+    double seconds[MOST], period, late, took;
     int64_t rows[MOST], all = 0, probe;
-    size_t index;
+    size_t index, to;
 
     while (w->queue < AHEAD)
         submit(w);
@@ -152,17 +159,24 @@ static inline void one_step(world *w)
                   !are_two_views(w, i / w->count, i % w->count));
     memmove(w->queued, w->queued + 1, sizeof w->queued - sizeof *w->queued);
     memmove(w->lineups, w->lineups + 1, sizeof w->lineups - sizeof *w->lineups);
+    late = w->late[0];
+    to = w->asked[0];
+    memmove(w->late, w->late + 1, sizeof w->late - sizeof *w->late);
+    memmove(w->asked, w->asked + 1, sizeof w->asked - sizeof *w->asked);
     w->queue--;
     w->steps++;
     w->samples += all;
-    w->seconds += period;
-    w->changes += cek__schedule_note(w->schedule, rows, seconds, noisy(w, period));
+    w->seconds += period + late;
+    if (late > 0)
+        cek__schedule_resumed(w->schedule, to, noisy(w, period + late));
+    w->changes += cek__schedule_note(w->schedule, rows, seconds, late > 0 ? 0 : noisy(w, period));
     if (cek__schedule_probe(w->schedule, &index, &probe)) {
         int64_t asked[MOST] = { 0 };
         ck_assert(!cek__schedule_members(w->schedule)[index]);
         asked[index] = probe;
         took = compute(w, asked, index) * fmax(1, w->machines[index].asking);
-        w->seconds += took; /* nobody does anything else meanwhile */
+        w->question = took + w->settling; /* nobody does anything else meanwhile */
+        w->asks = index;
         w->questions[index]++;
         cek__schedule_probed(w->schedule, index, probe, noisy(w, compute(w, asked, index)), took);
     }
