@@ -158,6 +158,34 @@ START_TEST(of_two_views_of_the_processor_the_cpu_plugin_begins_alone)
 }
 END_TEST
 
+/* What the log tells of a device that was decided about: 0, or how fast it is. */
+static void on_log(void *user, int level, const char *text)
+{
+    const char *found = strstr(text, "opencl:0 takes no part: of ");
+    (void)level;
+    if (!found)
+        found = strstr(text, "opencl:0: ");
+    if (strncmp(text, "shares: ", 8) == 0 && found)
+        *(double *)user = strtod(found + strcspn(found + 10, "0123456789") + 10, NULL);
+}
+
+/* Nothing is known of it before, since it has had no sample. */
+START_TEST(the_other_view_is_asked_after_the_first_steps_and_has_no_sample_before)
+{
+    double speed = -1;
+    run r;
+    cek_log_set(on_log, &speed, CEK_LOG_INFO);
+    run_open_shared(&r, "cpu,opencl:0", "1", NULL, CEK_SHARES_AUTO);
+    for (int i = 0; i < 10 && speed < 0; i++) {
+        ck_assert_int_eq(cek_trainer_share(r.trainer, 1), 0);
+        step(&r, 0, SAMPLES);
+    }
+    ck_assert_msg(speed > 0, "%g samples/s", speed);
+    run_close(&r);
+    cek_log_set(NULL, NULL, 0);
+}
+END_TEST
+
 /* One of three has whole batches: there is room for them while steps are under way. */
 START_TEST(steps_of_a_lone_view_that_are_under_way_have_their_own_samples)
 {
@@ -194,6 +222,7 @@ int main(void)
     TCase *c = tcase_create("cpu and opencl");
     tcase_set_timeout(c, 300);
     tcase_add_test(c, of_two_views_of_the_processor_the_cpu_plugin_begins_alone);
+    tcase_add_test(c, the_other_view_is_asked_after_the_first_steps_and_has_no_sample_before);
     tcase_add_test(c, steps_of_a_lone_view_that_are_under_way_have_their_own_samples);
     tcase_add_test(c, replicas_on_cpu_and_opencl_are_bit_identical_when_shares_are_unequal);
     tcase_add_test(c, ten_losses_are_those_of_one_device);
