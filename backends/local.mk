@@ -85,6 +85,7 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/conv/image.h \
     %D%/cpu/conv/method.h \
     %D%/cpu/conv/packed.c \
+    %D%/cpu/conv/pixels.c \
     %D%/cpu/conv/scatter.c \
     %D%/cpu/conv/scatter.h \
     %D%/cpu/conv/slab.c \

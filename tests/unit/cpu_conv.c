@@ -66,6 +66,15 @@ static const geometry geometries[] = {
     { 20, 24, 18, 1, { NONE, { 12, 3, 1, 1, 1, 1 }, { 8, 3, 1, 1, 1, 1 } } },
     /* few tiles, many weights */
     { 2, 150, 70, 1, { NONE, { 15, 3, 1, 1, 1, 1 }, { 16, 3, 1, 1, 0, 2 } } },
+    /* few channels of a result: pixels taken together, by vectors of 4, 8 and 16; strides, lopsided paddings, more of
+     * it than taps, a last pixel that nothing sees, three dimensions */
+    { 2, 1, 8, 1, { NONE, { 5, 3, 1, 1, 1, 1 }, { 28, 3, 1, 1, 1, 1 } } },
+    { 3, 8, 16, 1, { NONE, { 6, 3, 1, 1, 1, 1 }, { 14, 3, 1, 1, 1, 1 } } },
+    { 2, 4, 4, 1, { NONE, { 4, 2, 2, 1, 1, 0 }, { 29, 5, 2, 1, 2, 3 } } },
+    { 2, 2, 2, 1, { NONE, { 4, 3, 1, 2, 3, 2 }, { 30, 3, 1, 1, 0, 2 } } },
+    { 2, 1, 2, 1, { { 3, 2, 1, 1, 1, 0 }, { 4, 3, 1, 1, 3, 3 }, { 24, 3, 1, 1, 4, 3 } } },
+    { 1, 3, 1, 1, { NONE, { 5, 4, 1, 1, 2, 1 }, { 32, 7, 1, 1, 3, 3 } } },
+    { 1, 3, 5, 1, { NONE, { 5, 3, 3, 1, 0, 0 }, { 29, 5, 1, 1, 2, 2 } } },
     /* of 2 x 2 */
     { 9, 48, 50, 1, { NONE, { 4, 3, 1, 1, 0, 0 }, { 2, 3, 1, 1, 1, 1 } } },
 };
@@ -338,7 +347,8 @@ END_TEST
 
 START_TEST(sums_stay_within_the_error_of_their_arithmetic)
 {
-    check_direction(&(kind){ 0 }, (conv_direction)_i);
+    for (int accumulate = 0; accumulate < 2; accumulate++)
+        check_direction(&(kind){ .accumulate = accumulate }, (conv_direction)_i);
 }
 END_TEST
 
@@ -543,7 +553,8 @@ START_TEST(what_decides_bits_follows_from_no_number_of_workers)
                     const product_plan *p = &alone.product, *q = &plan.product;
                     const winograd_plan *v = &alone.winograd, *w = &plan.winograd;
                     const scatter_plan *s = &alone.scatter, *t = &plan.scatter;
-                    EXPECT(plan.method == alone.method && plan.algorithm == alone.algorithm && p->splits == q->splits &&
+                    EXPECT(plan.method == alone.method && plan.algorithm == alone.algorithm &&
+                               plan.pixels == alone.pixels && p->splits == q->splits &&
                                p->split_depth == q->split_depth && p->sizes.kc == q->sizes.kc &&
                                p->in_place == q->in_place && p->add == q->add && p->words == q->words &&
                                v->form == w->form && v->depth == w->depth && v->splits == w->splits &&
@@ -690,6 +701,79 @@ START_TEST(nan_reaches_what_sees_it)
 }
 END_TEST
 
+/* The widest pixel of full vectors that a plan may choose for `channels`, 28 in a line. */
+static geometry together(const cpu_config *config, conv_direction direction, int64_t parts)
+{
+    const int64_t few = config->kernels->nr / 2 / parts, other = direction == CONV_BACKWARD_WEIGHTS ? 1 : 5;
+    return (geometry){ 3,
+                       direction == CONV_BACKWARD_DATA ? few : other,
+                       direction == CONV_BACKWARD_DATA ? other : few,
+                       1,
+                       { NONE, { 6, 3, 1, 1, 1, 1 }, { 28, 3, 1, 1, 1, 1 } } };
+}
+
+/* What they multiply by zero is not strict, but is nothing: forward, sums have the order of single pixels; of
+ * gradients integers are exact. */
+START_TEST(pixels_are_taken_together_where_they_fill_vectors)
+{
+    const kind k = { .bias = 1,
+                     .act = CPU_ACT_RELU,
+                     .deriv = CPU_ACT_RELU,
+                     .accumulate = _i != CONV_FORWARD,
+                     .integers = _i != CONV_FORWARD };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int parts = 1; parts <= 2; parts++) {
+            const geometry g = together(config, (conv_direction)_i, parts);
+            problem p;
+            void *out[2];
+            problem_make(&g, &k, (conv_direction)_i, &p);
+            const outcome o = outcome_of(&p);
+            for (int strict = 0; strict < 2; strict++) {
+                const int wide = !strict || _i == CONV_BACKWARD_WEIGHTS;
+                conv_plan plan;
+                p.d.strict = strict;
+                cek__conv_plan(&p.d, config, 1, &plan);
+                EXPECT(plan.pixels == (wide ? parts : 1), "%s: %ld pixels, %d", config->isa, (long)plan.pixels, parts);
+                EXPECT(plan.inexact == (!strict && parts > 1 && _i != CONV_BACKWARD_WEIGHTS), "%s", config->isa);
+                out[strict] = copied(o.type, o.n, o.old);
+                float *dbias = copied(CPU_F32, p.nb, p.bias);
+                run(&p, &k, config, NULL, out[strict], dbias);
+                filled_free(CPU_F32, p.nb, dbias);
+            }
+            EXPECT(memcmp(out[0], out[1], (size_t)o.n * 4) == 0, "%s, %d pixels together", config->isa, parts);
+            filled_free(o.type, o.n, out[0]);
+            filled_free(o.type, o.n, out[1]);
+            problem_free(&p);
+        }
+}
+END_TEST
+
+/* Nor does a NaN spread beyond pixels that are taken together. */
+START_TEST(nan_reaches_pixels_taken_together_at_most)
+{
+    const kind k = { 0 };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        const geometry g = together(config, (conv_direction)_i, 2);
+        const int few = config->kernels->nr / 4;
+        problem p;
+        problem_make(&g, &k, (conv_direction)_i, &p);
+        const outcome o = outcome_of(&p);
+        ((float *)(_i == CONV_FORWARD ? p.x : p.y))[((6 + 3) * 28 + 6) * 5 + 1] = NAN; /* of the second image */
+        float *out = copied(CPU_F32, o.n, o.old);
+        run(&p, &k, config, NULL, out, NULL);
+        for (int at = 0; at < o.n; at++) {
+            const int w = at / few % 28, h = at / few / 28 % 6, near = at / few / 28 / 6 == 1 && abs(h - 3) <= 1;
+            const int sees = near && abs(w - 6) <= 1, may = near && w >= 4 && w <= 7, is = isnan(out[at]) != 0;
+            EXPECT(is >= sees && is <= may, "%s: (%d, %d)", config->isa, h, w);
+        }
+        filled_free(o.type, o.n, out);
+        problem_free(&p);
+    }
+}
+END_TEST
+
 int main(void)
 {
     memory_keep();
@@ -711,6 +795,9 @@ int main(void)
     tcase_add_loop_test(tests, bits_do_not_depend_on_the_number_of_workers, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, packed_weights_give_the_same_bits, 0, 2);
     tcase_add_loop_test(tests, nan_reaches_what_sees_it, 0, 2);
+    tcase_add_loop_test(tests, pixels_are_taken_together_where_they_fill_vectors, CONV_FORWARD,
+                        CONV_BACKWARD_WEIGHTS + 1);
+    tcase_add_loop_test(tests, nan_reaches_pixels_taken_together_at_most, CONV_FORWARD, CONV_BACKWARD_DATA + 1);
     suite_add_tcase(suite, tests);
     return suite_run(suite);
 }

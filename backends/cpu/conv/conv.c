@@ -36,14 +36,21 @@ static int is_transposed(const conv_desc *d, const cpu_config *config)
     return conv_group_in(d) < 16 && d->dilation[2] == 1 && windows_a < windows_b;
 }
 
+/* Cycles of the windows of a result of `channels`, whose sums have so many terms. */
+static double windows_cost(const conv_desc *d, const cpu_config *config, int64_t pixels, int64_t terms,
+                           int64_t channels)
+{
+    return (double)(d->batch * d->groups * pixels) * (double)terms *
+           (double)ceil_div(channels, config->kernels->nr / 2);
+}
+
 /* Whether the gradient of an input had better be added up: always where there are strides, which windows of it know
  * nothing of; else where it costs less than a tile for each tap. Plans it then. */
 static int is_scattered(conv_plan *plan)
 {
     const conv_desc *d = &plan->d;
-    const double pixels = (double)(d->batch * d->in[0] * d->in[1] * d->in[2] * d->groups);
-    const double by_windows = pixels * (double)(conv_taps(d) * conv_group_out(d)) * 2 *
-                              (double)ceil_div(conv_group_in(d), plan->config->kernels->nr);
+    const double by_windows = windows_cost(d, plan->config, d->in[0] * d->in[1] * d->in[2],
+                                           conv_taps(d) * conv_group_out(d), conv_group_in(d));
     const int strided = d->stride[0] > 1 || d->stride[1] > 1 || d->stride[2] > 1;
     conv_plan trial = *plan;
 
@@ -51,6 +58,43 @@ static int is_scattered(conv_plan *plan)
     if (!strided && trial.scatter.cost >= by_windows)
         return 0;
     *plan = trial;
+    return 1;
+}
+
+/* By products of matrices or windows. */
+static void direction_plan(conv_plan *plan)
+{
+    switch (plan->d.direction) {
+    case CONV_FORWARD: cek__conv_forward_plan(plan); break;
+    case CONV_BACKWARD_DATA: cek__conv_data_plan(plan); break;
+    case CONV_BACKWARD_WEIGHTS: cek__conv_weights_plan(plan); break;
+    }
+    plan->workspace_bytes = plan->product.workspace_bytes;
+}
+
+/* Whether pixels had better be taken together, which tiles then read from slabs. Plans it then. */
+static int is_widened(conv_plan *plan)
+{
+    const conv_desc *d = &plan->d;
+    conv_plan wide = *plan, added = *plan;
+
+    if (!cek__pixels_choose(&wide))
+        return 0;
+    if (d->direction == CONV_BACKWARD_WEIGHTS && !is_transposed(&wide.d, plan->config))
+        return 0;
+    wide.method = d->direction == CONV_BACKWARD_WEIGHTS ? CONV_TRANSPOSED : CONV_WINDOWS;
+    direction_plan(&wide);
+    if (wide.method == CONV_WINDOWS)
+        return 0;
+    if (d->direction == CONV_BACKWARD_DATA) {
+        cek__scatter_plan(&added);
+        if (added.scatter.cost < windows_cost(&wide.d, plan->config, wide.d.out[0] * wide.d.out[1] * wide.d.out[2],
+                                              conv_taps(&wide.d) * wide.d.in_channels, wide.d.out_channels))
+            return 0;
+    }
+    cek__pixels_place(&wide);
+    wide.inexact = d->direction != CONV_BACKWARD_WEIGHTS; /* integers are exact, but a NaN may spread */
+    *plan = wide;
     return 1;
 }
 
@@ -65,6 +109,8 @@ static enum conv_method method_choose(conv_plan *plan)
         return CONV_DEPTHWISE;
     if (is_matrix(d))
         return CONV_MATRIX;
+    if (is_widened(plan))
+        return (enum conv_method)plan->method;
     if (d->direction == CONV_BACKWARD_WEIGHTS && is_transposed(d, plan->config))
         return CONV_TRANSPOSED;
     if (d->direction == CONV_BACKWARD_DATA && is_spread(d))
@@ -72,17 +118,6 @@ static enum conv_method method_choose(conv_plan *plan)
     if (d->direction == CONV_BACKWARD_DATA && is_scattered(plan))
         return CONV_SCATTER;
     return CONV_WINDOWS; /* or CONV_SLABS, which the direction decides */
-}
-
-/* By products of matrices or windows. */
-static void direction_plan(conv_plan *plan)
-{
-    switch (plan->d.direction) {
-    case CONV_FORWARD: cek__conv_forward_plan(plan); break;
-    case CONV_BACKWARD_DATA: cek__conv_data_plan(plan); break;
-    case CONV_BACKWARD_WEIGHTS: cek__conv_weights_plan(plan); break;
-    }
-    plan->workspace_bytes = plan->product.workspace_bytes;
 }
 
 static void direction_run(const conv_call *call, cpu_threads *threads, void *workspace)
@@ -105,7 +140,8 @@ void cek__conv_plan(const conv_desc *desc, const cpu_config *config, int workers
         [CONV_SCATTER] = "scattered gemm",
         [CONV_DEPTHWISE] = "depthwise",
     };
-    *out = (conv_plan){ .d = *desc, .config = config, .workers = workers > 0 ? workers : 1 };
+    *out =
+        (conv_plan){ .asked = *desc, .d = *desc, .pixels = 1, .config = config, .workers = workers > 0 ? workers : 1 };
     out->method = method_choose(out);
     switch (out->method) {
     case CONV_SCATTER: break;
@@ -114,19 +150,28 @@ void cek__conv_plan(const conv_desc *desc, const cpu_config *config, int workers
         out->inexact = 1;
         out->algorithm = out->winograd.form->outputs == 4 ? "winograd 4x4" : "winograd 2x2";
         return;
-    default: direction_plan(out);
+    default:
+        if (out->pixels == 1)
+            direction_plan(out);
     }
-    out->algorithm = names[out->method];
+    out->algorithm = out->pixels == 1                 ? names[out->method]
+                     : out->method == CONV_TRANSPOSED ? "direct, few channels, pixels together"
+                                                      : "direct, pixels together";
 }
 
 void cek__conv_run(const conv_plan *plan, cpu_threads *threads, const conv_args *args, void *workspace)
 {
-    const conv_call call = { plan, args };
+    conv_args wide;
+    const conv_call call = { plan, plan->pixels > 1 ? &wide : args };
 
+    if (plan->pixels > 1)
+        cek__pixels_begin(plan, args, workspace, &wide);
     switch (plan->method) {
     case CONV_SCATTER: cek__scatter_run(&call, threads, workspace); break;
     case CONV_DEPTHWISE: cek__depthwise_run(&call, threads, workspace); break;
     case CONV_WINOGRAD: cek__winograd_run(&call, threads, workspace); break;
     default: direction_run(&call, threads, workspace);
     }
+    if (plan->pixels > 1)
+        cek__pixels_end(plan, args, workspace);
 }

@@ -57,8 +57,11 @@ typedef struct conv_args {
 typedef struct conv_plan {
     size_t workspace_bytes; /* alignment 64 */
     const char *algorithm;  /* a static text: "gemm", "implicit gemm", "depthwise" ... */
-    int inexact;            /* a transform is used: small integers are not exact */
-    conv_desc d;
+    int inexact;            /* a transform is used: small integers may not be exact, a NaN may reach its neighbours */
+    conv_desc asked;        /* the caller's */
+    conv_desc d;            /* what is computed: another one where pixels are taken together */
+    int64_t pixels;         /* of which so many are one (pixels.c) */
+    size_t pixels_at;       /* its part of the workspace */
     const cpu_config *config;
     int workers;
     int method;

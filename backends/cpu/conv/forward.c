@@ -34,7 +34,7 @@ void cek__conv_forward_plan(conv_plan *plan)
 {
     const conv_desc *d = &plan->d;
     cek__conv_windows(d, &plan->w);
-    const int in_place = d->y == CPU_F32 && !(d->accumulate && d->act != CPU_ACT_NONE);
+    const int in_place = d->y == CPU_F32 && !(d->accumulate && (d->act != CPU_ACT_NONE || d->deriv != CPU_ACT_NONE));
     plan->product = (product_plan){
         .m = windows_rows(&plan->w),
         .n = conv_group_out(d),
@@ -68,7 +68,10 @@ static void open_group(const void *owner, int64_t group, product_part *out)
                          .to = { d->y, d->out_channels, 1, 0 },
                          .accumulate = d->accumulate && !call->plan->product.in_place,
                          .act = d->act,
-                         .bias = args->bias ? args->bias + group * n : NULL };
+                         .bias = args->bias ? args->bias + group * n : NULL,
+                         .deriv = d->deriv, /* of a gradient (pixels.c) */
+                         .ref = d->deriv != CPU_ACT_NONE ? conv_at(args->ref, d->ref, group * n) : NULL,
+                         .ref_at = { d->ref, d->out_channels, 1, 0 } };
 }
 
 void cek__conv_forward_run(const conv_call *call, cpu_threads *threads, void *workspace)
@@ -80,7 +83,7 @@ void cek__conv_forward_run(const conv_call *call, cpu_threads *threads, void *wo
         .b = plan->d.packed ? cek__conv_packed_b : cek__product_b,
         .take = cek__product_take,
         .a = cek__conv_give_a(plan),
-        .plain = plan->d.act == CPU_ACT_NONE && !call->args->bias,
+        .plain = plan->d.act == CPU_ACT_NONE && plan->d.deriv == CPU_ACT_NONE && !call->args->bias,
     };
     cek__product_run(&plan->product, threads, &source, workspace);
 }

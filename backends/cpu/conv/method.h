@@ -74,6 +74,15 @@ void cek__depthwise_run(const conv_call *call, cpu_threads *threads, void *works
 void cek__scatter_plan(conv_plan *plan);
 void cek__scatter_run(const conv_call *call, cpu_threads *threads, void *workspace);
 
+/* Several pixels as one; pixels.c. choose - whether that pays for a product of windows: then plan->d is the convolution
+ * of wide pixels. place - room for what it takes, behind the workspace of a planned method. begin, end - around its
+ * run, whose operands are `wide`. weights - packed weights, of the asked ones as floats. */
+int cek__pixels_choose(conv_plan *plan);
+void cek__pixels_place(conv_plan *plan);
+void cek__pixels_begin(const conv_plan *plan, const conv_args *args, void *workspace, conv_args *wide);
+void cek__pixels_end(const conv_plan *plan, const conv_args *args, const void *workspace);
+void cek__pixels_weights(const conv_plan *plan, const float *weights, float *packed);
+
 /* By Winograd's squares: whether that is the faster way, and then its plan, all directions; winograd.c. */
 int cek__winograd_plan(conv_plan *plan);
 void cek__winograd_run(const conv_call *call, cpu_threads *threads, void *workspace);

@@ -25,8 +25,9 @@ static int64_t panel_floats(const conv_plan *plan)
 
 int64_t cek__conv_packed_floats(const conv_plan *plan)
 {
-    return plan->method == CONV_DEPTHWISE || plan->d.w != CPU_F32 ? 0
-                                                                  : plan->d.groups * panels(plan) * panel_floats(plan);
+    if (plan->method == CONV_DEPTHWISE || plan->asked.w != CPU_F32)
+        return 0;
+    return plan->d.groups * panels(plan) * panel_floats(plan);
 }
 
 static void panel_task(void *arg, int64_t task, int worker)
@@ -48,7 +49,10 @@ void cek__conv_pack(const conv_plan *plan, cpu_threads *threads, const float *we
 {
     packing p = { plan, weights, packed };
 
-    cek__threads_run(threads, plan->d.groups * panels(plan), panel_task, &p);
+    if (plan->pixels > 1)
+        cek__pixels_weights(plan, weights, packed);
+    else
+        cek__threads_run(threads, plan->d.groups * panels(plan), panel_task, &p);
 }
 
 const float *cek__conv_packed_panel(const conv_call *call, int64_t group, int64_t col)

@@ -50,7 +50,8 @@ static void packing_offer(cek_op *op, const conv_plan *plan)
     const conv_desc *d = &plan->d;
     const uint64_t form[] = { CEK_OP_CONV_FORWARD,       (uint64_t)plan->config->kernels->nr,
                               (uint64_t)d->groups,       (uint64_t)d->in_channels,
-                              (uint64_t)d->out_channels, (uint64_t)(d->kernel[0] * d->kernel[1] * d->kernel[2]) };
+                              (uint64_t)d->out_channels, (uint64_t)(d->kernel[0] * d->kernel[1] * d->kernel[2]),
+                              (uint64_t)plan->pixels };
 
     op->info.prepack_bytes = (uint64_t)cek__conv_packed_floats(plan) * 4;
     if (op->info.prepack_bytes == 0)
@@ -111,10 +112,10 @@ static void conv_op_run(const cek_op *op, cek_queue *queue, void *const *at, voi
     conv_args args = { 0 };
 
     (void)queue;
-    switch (c->plan.d.direction) {
+    switch (c->plan.asked.direction) {
     case CONV_FORWARD:
         args = (conv_args){ .x = at[CEK_CONV_FORWARD_X],
-                            .w = at[c->plan.d.packed ? CEK_CONV_FORWARD_PACKED : CEK_CONV_FORWARD_W],
+                            .w = at[c->plan.asked.packed ? CEK_CONV_FORWARD_PACKED : CEK_CONV_FORWARD_W],
                             .out = at[CEK_CONV_FORWARD_Y],
                             .bias = at[CEK_CONV_FORWARD_BIAS] };
         break;
