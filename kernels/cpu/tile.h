@@ -8,9 +8,14 @@
  * cpu_gemm_tile), blocks, threads.
  *
  * Every sum is one chain over k, in order, whatever the number of rows: results do not depend on
- * how a matrix is cut. */
+ * how a matrix is cut.
+ *
+ * What the sums will meet in C comes nearer while they are made, a row at a time: all rows at once would take every
+ * place that L1 has for what is on its way, and A and B would wait behind them. */
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/vector.h"
+
+enum { C_STRETCH = 8 }; /* steps of k from one row of C to the next */
 
 /* `last`: columns of the last vector, VL where compilers see that all of it is wanted.
  *
@@ -24,9 +29,19 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
                                                        cpu_store store, const float *next, int64_t ldnext)
 {
     vf sum[TILE_ROWS][TILE_VECTORS] = { 0 };
-    const int64_t three = 3 * lda;
+    const int64_t three = 3 * lda, stretch = depth < rows ? 1 : depth < C_STRETCH * rows ? depth / rows : C_STRETCH;
+    const float *meets = c;
+    int left = store == CPU_STREAM ? 0 : rows;
 
-    for (int64_t k = 0; k < depth; k++) {
+    for (int64_t k = 0, stop = 0; k < depth; k++) {
+        if (k == stop) {
+            stop += stretch;
+            if (left-- > 0) {
+                for (int j = 0; j < vectors; j++)
+                    __builtin_prefetch(meets + j * VL, 1, 3);
+                meets += ldc;
+            }
+        }
         const float *row = a + a_offset[k], *column = b + b_offset[k];
         vf y[TILE_VECTORS];
         UNROLL

@@ -561,6 +561,46 @@ START_TEST(what_decides_bits_follows_from_no_number_of_workers)
 }
 END_TEST
 
+/* Blocks so small that a small product has several of each: what tiles read is the same in whichever block it lies. */
+START_TEST(a_block_of_a_serves_several_of_b)
+{
+    const shape several[] = { { 70, 230, 75, 2 }, { 70, 70, 75, 1 } }; /* A packed, and where it lies */
+    const cpu_config *config;
+    for (int c = 0; (config = cek__config_at(c)) != NULL; c++)
+        for (int i = 0; i < 64; i++)
+            for (int s = 0; s < 2; s++) {
+                const cpu_type type = i >> 3 & 1 ? CPU_BF16 : CPU_F32;
+                const int words = type == CPU_BF16 && config->bf16, nr = words ? config->bf16->nr : config->kernels->nr;
+                const kind k = { .flip_a = i & 1,
+                                 .flip_b = i >> 1 & 1,
+                                 .accumulate = i >> 2 & 1,
+                                 .spread = 1,
+                                 .a = type,
+                                 .b = type,
+                                 .sum = i >> 4 & 1,
+                                 .bias = i >> 5,
+                                 .integers = 1 };
+                cpu_config small = *config;
+                small.mc = 2 * (words ? config->bf16->mr : config->kernels->mr);
+                small.kc = 32;
+                small.b_bytes = 4 * small.kc * nr;
+                problem p;
+                problem_make(&several[s], &k, &p);
+                gemm_plan plan;
+                cek__gemm_plan(&p.d, &small, 1, &plan);
+                EXPECT(plan.product.sizes.nc > 0 && plan.product.sizes.nc < plan.product.sizes.nb &&
+                           plan.product.sizes.kc < plan.product.k && small.mc < plan.product.sizes.mb,
+                       "%s, kind %d: no several blocks", config->isa, i);
+                float *result = copied(CPU_F32, p.nc, p.c), *sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
+                run(&p, &k, &small, NULL, result, sum);
+                compare(&p, &k, config, result, sum);
+                filled_free(CPU_F32, p.nc, result);
+                filled_free(CPU_F32, p.d.m * p.d.batch, sum);
+                problem_free(&p);
+            }
+}
+END_TEST
+
 /* As walk.h has it: behind partial results, too, whose number may be odd. */
 START_TEST(a_worker_s_memory_is_aligned)
 {
@@ -769,6 +809,7 @@ int main(void)
     tcase_add_test(tests, a_thread_has_no_tiles_after_a_product);
     tcase_add_loop_test(tests, bits_do_not_depend_on_the_number_of_workers, 0, 2);
     tcase_add_test(tests, what_decides_bits_follows_from_no_number_of_workers);
+    tcase_add_test(tests, a_block_of_a_serves_several_of_b);
     tcase_add_test(tests, nothing_beside_operands_is_touched);
     tcase_add_test(tests, a_worker_s_memory_is_aligned);
     tcase_add_test(tests, large_results_are_exact_aligned_or_not);

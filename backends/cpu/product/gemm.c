@@ -9,7 +9,6 @@
 #include "backends/cpu/product/vector.h"
 
 enum {
-    FEW_PANELS = 16,    /* panels of A below which B is fetched ahead */
     WAY_BYTES = 4096,   /* rows this far apart fall into one set of an L1 cache */
     NEAR_BYTES = 32768, /* operands that L1 holds: a tile reads them as fast as what was packed */
     LARGE_C = 1 << 20   /* bytes: more than L2 keeps between two blocks of k */
@@ -98,6 +97,7 @@ static void plan_one(const gemm_desc *desc, const cpu_config *config, int worker
         .way_a = way_a(d),
         .way_b = way_b(d, config),
         .store_across = d->c.col_stride != 1,
+        .keeps_a = 1,
     };
     out->product.thin = is_thin(d, config) && !(swapped && d->sum);
     if (!out->product.thin) {
@@ -182,11 +182,10 @@ static void open_part(const void *owner, int64_t index, product_part *out)
     out->sum_accumulate = d->sum_accumulate;
 }
 
-/* With few rows of A, packing B is no small part of the work, and most of it is waiting for memory. */
+/* Most of the time of packing B is waiting for memory. */
 static int fetches_ahead(const gemm_plan *plan)
 {
-    return plan->product.way_b == PACK_ACROSS && plan->d.b.type == CPU_F32 &&
-           plan->d.m <= FEW_PANELS * plan->product.config->kernels->mr;
+    return plan->product.way_b == PACK_ACROSS && plan->d.b.type == CPU_F32;
 }
 
 static const char *rows_ahead(const void *part, int64_t k, int64_t col, int64_t *row_bytes)

@@ -21,6 +21,8 @@ enum {
     SPLITS_MAX = 16,
     SCRATCH_C_BYTES = 256 << 10, /* a block of sums that is not made in C itself stays in L2 */
     STREAM_BYTES = 64 << 20,     /* a result that no L3 holds until it is read again */
+    KEPT_A_BYTES = 4 << 20,      /* of packed A, in L3, while blocks of B pass by: B's packing is nothing then */
+    DIRECT_BLOCKS = 2,           /* of B, from which on a copy of A is read sooner than A where it lies */
     BLOCKS_MAX = 64,             /* cuts of a dimension that are tried */
 };
 
@@ -55,13 +57,19 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
            way_cost(p->way_b, depth * (double)nb / vl, cost_transpose, blocks * (double)nb, depth, slab_b);
 }
 
-/* Tries cuts of C into blocks and keeps the best. */
-static void blocks_choose(product_plan *p)
+/* The most columns of B that are in L2 at once. */
+static int64_t columns_most(const product_plan *p)
 {
     /* slabs are copied again for each block of columns: B may half come from L3 instead */
     const int64_t bytes = p->config->b_bytes * (p->row_unit ? 2 : 1);
-    const int64_t fits = p->way_b == PACK_DIRECT ? p->n : bytes / (4 * p->sizes.kc);
-    const int64_t nb_max = ceil_div(most(fits, 1), p->nr) * p->nr;
+    return round_up(p->way_b == PACK_DIRECT ? p->n : most(bytes / (4 * p->sizes.kc), 1), p->nr);
+}
+
+/* Tries cuts of C into blocks and keeps the best. */
+static void blocks_choose(product_plan *p)
+{
+    const int64_t nc_max = columns_most(p), nb_max = p->keeps_a ? round_up(p->n, p->nr) : nc_max;
+    const int64_t kept = KEPT_A_BYTES / (4 * walk_row_floats(p->sizes.kc));
     const int64_t unit = p->row_unit ? p->row_unit : p->mr;
 
     p->cost = 0;
@@ -71,6 +79,8 @@ static void blocks_choose(product_plan *p)
             int64_t mb = ceil_div(ceil_div(p->m, rows), unit) * unit;
             if (!p->in_place && p->splits == 1)
                 mb = least(mb, most(SCRATCH_C_BYTES / (4 * nb) / unit, 1) * unit);
+            if (nb > nc_max && p->way_a != PACK_DIRECT)
+                mb = least(mb, most(kept / unit, 1) * unit);
             mb = least(mb, p->m);
             const int64_t tasks = ceil_div(p->m, mb) * ceil_div(p->n, nb) * p->batch * p->splits;
             const double one = block_cost(p, mb, nb);
@@ -109,11 +119,13 @@ static void sizes_complete(product_plan *p)
     walk_sizes *s = &p->sizes;
     if (s->mc == 0)
         s->mc = p->config->mc;
+    if (p->keeps_a && !p->thin && s->nb > columns_most(p))
+        s->nc = round_up(ceil_div(s->nb, ceil_div(s->nb, columns_most(p))), p->nr);
     /* what tiles read where it lies needs no room */
     if (s->a_floats == 0 && p->way_a != PACK_DIRECT)
         s->a_floats = s->mc * walk_row_floats(s->kc);
     if (s->b_floats == 0 && p->way_b != PACK_DIRECT)
-        s->b_floats = s->kc * round_up(s->nb, p->nr);
+        s->b_floats = s->kc * round_up(s->nc ? s->nc : s->nb, p->nr);
     s->with_c = !p->in_place && p->splits == 1;
 }
 
@@ -136,6 +148,9 @@ static void all_choose(product_plan *p)
     depth_choose(p);
     if (p->splits > 1)
         p->in_place = p->add = 0;
+    /* rows that are read where they lie begin anew for each block of B */
+    if (p->keeps_a && p->way_a == PACK_DIRECT && p->n > DIRECT_BLOCKS * columns_most(p))
+        p->way_a = PACK_ALONG;
     p->workers = 1;
     blocks_choose(p);
     p->serial = p->cost < PRODUCT_SERIAL_CYCLES;

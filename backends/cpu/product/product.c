@@ -72,6 +72,8 @@ static void block_task(void *arg, int64_t task, int worker)
                .words = plan->words,
                .mc = plan->sizes.mc,
                .kc = plan->sizes.kc,
+               .nc = plan->sizes.nc,
+               .a_floats = plan->sizes.a_floats,
                .a = r->source->a,
                .b = r->source->b,
                .ahead = r->source->ahead,

@@ -12,14 +12,15 @@
 size_t cek__walk_scratch(const walk_sizes *s, int64_t nr, void *base, walk_scratch *out)
 {
     const int64_t width = round_up(s->nb, nr), pixels = s->mc > s->kc ? s->mc : s->kc;
+    const int64_t blocks = s->nc && s->nc < s->nb ? ceil_div(s->mb, s->mc) : 1; /* of A, kept */
     const int64_t bytes[] = {
-        s->kc * 4,
+        blocks * s->kc * 4,
         s->kc * 4,
         pixels * 4,
-        s->mc * 8,
+        blocks * s->mc * 8,
         width / nr * 8,
-        s->mc * 8,
-        s->a_floats * 4,
+        blocks * s->mc * 8,
+        blocks * s->a_floats * 4,
         s->b_floats * 4,
         4 * round_up(s->nb, 16) * 4,
         s->with_c ? s->mb * width * 4 : 0,
@@ -95,52 +96,42 @@ static void sum_columns(const walk *w, const walk_scratch *s, int64_t cols, int6
         sum_lines(w, cols - p * nr < nr ? cols - p * nr : nr, depth, s->b_panel[p], s->b_offset, sum + p * nr);
 }
 
-/* The next block of B, as far as the panel `jp` of this one goes: each pass of a panel of A fetches
- * one line of every row. */
+/* What comes into L2 while tiles work: of the last panels of A each a line of every row of the next block of B, before
+ * that the next panel of A, which may have gone to L3 since it was packed. */
 typedef struct fetch {
-    const char *at;
-    int64_t row_bytes, row;
+    const float *b; /* or NULL */
+    int64_t ldb;
+    int64_t behind;      /* panels of A behind this block of it */
+    const float *a_next; /* the first of these, or NULL where A is packed for this block of B alone */
 } fetch;
 
-static const float *fetch_at(const fetch *f, int64_t ip, int64_t jp, int64_t nr, const float *b, int64_t *ld)
-{
-    if (f->at == NULL || ip * 64 >= nr * 4) {
-        *ld = 0; /* a line that is in L1 anyway */
-        return b;
-    }
-    *ld = f->row_bytes / 4;
-    return (const float *)(const void *)(f->at + jp * nr * 4 + ip * 64);
-}
-
-/* What a tile's sums will meet in C comes nearer while they are made. */
-static void c_ahead(int64_t rows, int64_t columns, const float *c, int64_t ldc)
-{
-    for (; rows > 0; rows--, c += ldc)
-        for (int64_t j = 0; j < columns; j += 16)
-            __builtin_prefetch(c + j, 1, 3);
-}
-
-/* All tiles of a block: `rows` rows of A against all columns. */
-static void tiles(const walk *w, const walk_task *t, int64_t rows, int64_t lda, int64_t depth, float *c,
+/* All tiles of a block: `rows` rows of A against `cols` columns. */
+static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_t depth, float *c, int64_t ldc,
                   cpu_store store, const fetch *f, const walk_scratch *s)
 {
     cpu_gemm_tile *const *gemm = w->words ? w->words->gemm : w->kernels->gemm;
     cpu_gemm_edge *const *edge = w->words ? w->words->edge : w->kernels->edge;
     const int64_t nr = panel_columns(w);
+    /* floats of the next panel of A for each k of a tile */
+    const int64_t share = ceil_div(s->a_rows[0] * (lda == 1 ? depth : lda), ceil_div(cols, nr) * depth);
 
-    for (int64_t ip = 0, i = 0; i < rows; c += s->a_rows[ip] * t->ldc, i += s->a_rows[ip++])
-        for (int64_t jp = 0, left = t->cols; left > 0; jp++, left -= nr) {
-            const int64_t height = s->a_rows[ip];
-            const float *a = s->a_panel[ip], *b = s->b_panel[jp];
-            int64_t ldnext;
-            const float *next = fetch_at(f, f->row + ip, jp, nr, b, &ldnext);
-            if (store != CPU_STREAM)
-                c_ahead(height, left < nr ? left : nr, c + jp * nr, t->ldc);
+    for (int64_t ip = 0, i = 0; i < rows; c += s->a_rows[ip++] * ldc) {
+        const int64_t height = s->a_rows[ip], line = ceil_div(rows - i, s->a_rows[0]) - 1 + f->behind;
+        const float *a = s->a_panel[ip];
+        i += height;
+        for (int64_t jp = 0, left = cols; left > 0; jp++, left -= nr) {
+            const float *b = s->b_panel[jp], *next = b; /* a line that is in L1 anyway */
+            int64_t ldnext = 0;
+            if (f->b && line * 64 < nr * 4)
+                next = f->b + jp * nr + line * 16, ldnext = f->ldb;
+            else if (f->a_next)
+                next = (i < rows ? s->a_panel[ip + 1] : f->a_next) + jp * depth * share, ldnext = share;
             if (left >= nr)
-                gemm[height](depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, t->ldc, store, next, ldnext);
+                gemm[height](depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, ldc, store, next, ldnext);
             else
-                edge[height](left, depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, t->ldc, store);
+                edge[height](left, depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, ldc, store);
         }
+    }
 }
 
 /* An empty sum: zeros, or what was there. */
@@ -152,34 +143,66 @@ static void walk_empty(const walk *w, const walk_task *t, const walk_scratch *s)
         w->take(w->source, t->row, t->rows, t->col, t->cols, t->c, t->ldc, s);
 }
 
+/* The memory of the rows from i on: where A is kept for several blocks of B, all have their own. */
+static walk_scratch rows_scratch(const walk *w, const walk_scratch *s, int64_t i)
+{
+    walk_scratch at = *s;
+
+    if (w->nc) {
+        at.a += i / w->mc * w->a_floats;
+        at.a_offset += i / w->mc * w->kc;
+        at.a_panel += i;
+        at.a_rows += i;
+    }
+    return at;
+}
+
+/* Where the block of B lies that follows columns `col` of block `k`. */
+static fetch fetch_next(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t col, int64_t cols)
+{
+    fetch f = { 0 };
+    int64_t row_bytes = 0;
+
+    if (w->ahead && col + cols < t->cols)
+        f.b = (const float *)(const void *)w->ahead(w->source, k, t->col + col + cols, &row_bytes);
+    else if (w->ahead && k + depth < t->k + t->depth)
+        f.b = (const float *)(const void *)w->ahead(w->source, k + depth, t->col, &row_bytes);
+    f.ldb = row_bytes / 4;
+    return f;
+}
+
 void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
 {
-    const int64_t end = t->k + t->depth;
+    const int64_t end = t->k + t->depth, nc = w->nc ? w->nc : t->cols;
 
     if (t->depth == 0) {
         walk_empty(w, t, s);
         return;
     }
-    for (int64_t k = t->k; k < end; k += w->kc) {
-        const int64_t depth = end - k < w->kc ? end - k : w->kc;
-        w->b(w->source, k, depth, t->col, t->cols, s);
-        fetch f = { 0 };
-        if (w->ahead && k + depth < end)
-            f.at = w->ahead(w->source, k + depth, t->col, &f.row_bytes);
-        if (t->col_sum)
-            sum_columns(w, s, t->cols, depth, t->col_sum);
-        for (int64_t i = 0; i < t->rows; i += w->mc) {
-            const int64_t rows = t->rows - i < w->mc ? t->rows - i : w->mc;
-            float *c = t->c + i * t->ldc;
-            const int64_t lda = w->a(w->source, t->row + i, rows, k, depth, s);
-            if (t->row_sum)
-                sum_rows(w, s, rows, lda, depth, t->row_sum + i);
-            f.row = i; /* later blocks of A have nothing left to fetch */
-            tiles(w, t, rows, lda, depth, c, t->add || k > t->k ? CPU_ADD : t->stream ? CPU_STREAM : CPU_STORE, &f, s);
-            if (w->take && k + depth == end)
-                w->take(w->source, t->row + i, rows, t->col, t->cols, c, t->ldc, s);
+    for (int64_t k = t->k; k < end; k += w->kc)
+        for (int64_t col = 0, lda = 0; col < t->cols; col += nc) {
+            const int64_t depth = least(end - k, w->kc), cols = least(t->cols - col, nc);
+            const cpu_store store = t->add || k > t->k ? CPU_ADD : t->stream ? CPU_STREAM : CPU_STORE;
+            fetch f = fetch_next(w, t, k, depth, col, cols);
+            w->b(w->source, k, depth, t->col + col, cols, s);
+            if (t->col_sum)
+                sum_columns(w, s, cols, depth, t->col_sum + col);
+            for (int64_t i = 0; i < t->rows; i += w->mc) {
+                const int64_t rows = least(t->rows - i, w->mc);
+                const walk_scratch at = rows_scratch(w, s, i);
+                float *c = t->c + i * t->ldc + col;
+                if (col == 0)
+                    lda = w->a(w->source, t->row + i, rows, k, depth, &at);
+                if (col == 0 && t->row_sum)
+                    sum_rows(w, &at, rows, lda, depth, t->row_sum + i);
+                f.behind = ceil_div(t->rows - i - rows, at.a_rows[0]);
+                if (col > 0 && w->a_floats)
+                    f.a_next = rows_scratch(w, s, f.behind ? i + w->mc : 0).a;
+                tiles(w, rows, cols, lda, depth, c, t->ldc, store, &f, &at);
+                if (w->take && k + depth == end)
+                    w->take(w->source, t->row + i, rows, t->col + col, cols, c, t->ldc, s);
+            }
         }
-    }
     if (t->stream)
         w->kernels->drain();
 }

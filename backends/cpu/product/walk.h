@@ -20,13 +20,15 @@ typedef struct walk_sizes {
     int64_t mc;                 /* rows of A that are handed out at once */
     int64_t kc;                 /* depth of a block */
     int64_t mb, nb;             /* the largest task */
-    int64_t a_floats, b_floats; /* packing space for a block of A, of B */
+    int64_t nc;                 /* columns of B at once; 0: all of a task's. If fewer, A is kept for all of them */
+    int64_t a_floats, b_floats; /* packing space for mc rows of A, for a block of B */
     int with_c;                 /* room for the sums of a task */
 } walk_sizes;
 
 /* One worker's memory; every part aligned to 64 bytes. */
 typedef struct walk_scratch {
-    int32_t *a_offset, *b_offset;     /* kc: as in cpu_gemm_tile; set by whoever hands out A and B */
+    int32_t *a_offset, *b_offset;     /* kc: as in cpu_gemm_tile; set by whoever hands out A and B; a_offset again for
+                                         each mc rows of A that are kept */
     int32_t *pixel_offset;            /* mc or kc: for slabs */
     const float **a_panel, **b_panel; /* first elements of the panels of a block */
     int64_t *a_rows;                  /* their numbers of rows, 1 .. mr */
@@ -57,10 +59,12 @@ typedef struct walk {
     const cpu_kernels *kernels;
     const cpu_words *words; /* NULL: what panels hold are floats; else k and depths count words */
     int64_t mc, kc;
+    int64_t nc;       /* 0, or columns of B at once: a multiple of its panels' */
+    int64_t a_floats; /* where nc: from the space of mc rows of A to that of the next */
     walk_give_a *a;
     walk_give_b *b;
     walk_take *take;   /* or NULL */
-    walk_ahead *ahead; /* or NULL: the next block of B is fetched into L2 during this one's tiles */
+    walk_ahead *ahead; /* or NULL: the next block of B is fetched into L2 during this one's last tiles */
     const void *source;
 } walk;
 
