@@ -184,6 +184,7 @@ noinst_LTLIBRARIES += %D%/gpu/libgpu.la
     %D%/gpu/lower_reduce.c \
     %D%/gpu/lower_tensor.c \
     %D%/gpu/lower_tiles.c \
+    %D%/gpu/lower_winograd.c \
     %D%/gpu/lower_pool.c \
     %D%/gpu/lower_train.c \
     %D%/gpu/lowering.c \
@@ -198,6 +199,7 @@ noinst_LTLIBRARIES += %D%/gpu/libgpu.la
     %D%/gpu/providers.h \
     %D%/gpu/source.c \
     %D%/gpu/step.c \
+    %D%/gpu/tiles.h \
     %D%/gpu/tuner.c \
     %D%/gpu/tuner.h
 nodist_%C%_gpu_libgpu_la_SOURCES = kernels/sources.c

@@ -105,8 +105,9 @@ kernels_device_sources = \
     %D%/gpu/random.cl \
     %D%/gpu/reduce.cl \
     %D%/gpu/rows.cl \
-    %D%/opencl/tile.cl
-kernels_device_parts = %D%/gpu/window.h
+    %D%/opencl/tile.cl \
+    %D%/opencl/winograd.cl
+kernels_device_parts = %D%/gpu/window.h %D%/opencl/tile.h
 %D%/sources.c: $(kernels_device_sources) $(kernels_device_parts) %D%/embed.sh
 	$(AM_V_GEN)$(MKDIR_P) %D% && ( cd $(srcdir) && $(SHELL) %D%/embed.sh $(kernels_device_sources) ) >$@-t && mv $@-t $@
 CLEANFILES += %D%/sources.c

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/gpu/lower.h"
+#include "backends/gpu/tiles.h"
 
 #define SPLIT_ABOVE 3072          /* longer sums are cut, so that a panel of B stays in a second-level cache: */
 #define SPLIT_K 2048              /* 32 columns x 2048 x 4 bytes = 256 KiB */
@@ -28,29 +28,25 @@
 #define SLICES 16                 /* of a batch, summed apart */
 #define SLICES_BYTES ((uint64_t)64 << 20)
 
-typedef struct tile_size {
-    uint32_t width, rows, columns; /* VW, MR, NR */
-} tile_size;
-
-static tile_size tile_of(const cek_dev *dev)
+cek__tile_size cek__tile_of(const cek_dev *dev)
 {
     uint32_t width = dev->traits.vector_width >= 16 ? 16 : dev->traits.vector_width >= 8 ? 8 : 4;
-    return (tile_size){ width, width == 16 ? 14 : 6, 2 * width };
+    return (cek__tile_size){ width, width == 16 ? 14 : 6, 2 * width };
 }
 
-static uint64_t ceil_div(uint64_t a, uint64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static cek__gpu_step *tile_step(cek_op *op, const char *name, uint64_t x, uint64_t y, uint64_t z)
+cek__gpu_step *cek__tile_step(cek_op *op, const char *source, const char *name, uint64_t x, uint64_t y, uint64_t z)
 {
     char defines[CEK__GPU_DEFINES];
     const uint64_t groups[3] = { x, y, z };
     const uint32_t group[3] = { 1, 1, 1 };
-    const tile_size size = tile_of(op->dev);
+    const cek__tile_size size = cek__tile_of(op->dev);
     cek__gpu_defines(op->dev, defines, "#define VW %u\n#define MR %u\n", size.width, size.rows);
-    return cek__gpu_step_grid(op, "tile.cl", defines, name, groups, group);
+    return cek__gpu_step_grid(op, source, defines, name, groups, group);
+}
+
+static cek__gpu_step *tile_step(cek_op *op, const char *name, uint64_t x, uint64_t y, uint64_t z)
+{
+    return cek__tile_step(op, "tile.cl", name, x, y, z);
 }
 
 /* --- 16 bits --------------------------------------------------------------------------------- */
@@ -65,8 +61,7 @@ static bool takes(const cek_op *op, cek_dtype type)
     return type == CEK_F32 || ((type == CEK_F16 || type == CEK_BF16) && slots[0].dense && slots[1].dense);
 }
 
-/* A dense operand as f32: in place, or widened into workspace. */
-static cek__gpu_place as_f32(cek_op *op, uint32_t slot, cek_dtype type)
+cek__gpu_place cek__tile_as_f32(cek_op *op, uint32_t slot, cek_dtype type)
 {
     const cek__gpu_place from = { slot, 0 };
     if (type == CEK_F32)
@@ -99,7 +94,7 @@ typedef struct batches {
 static uint64_t factor_pack(cek_op *op, const char *kernel, factor *f, uint64_t count, uint64_t k, batches of,
                             uint32_t side)
 {
-    const uint64_t groups = ceil_div(count, side), inner = f->batch ? of.inner : 1;
+    const uint64_t groups = cek__ceil_div(count, side), inner = f->batch ? of.inner : 1;
     const uint64_t matrices = inner * (f->outer ? of.outer : 1);
     const cek_k_pack a = { .rows = count,
                            .k = k,
@@ -111,7 +106,7 @@ static uint64_t factor_pack(cek_op *op, const char *kernel, factor *f, uint64_t 
                            .from_outer = f->outer };
     cek__gpu_place to = cek__gpu_workspace(op, matrices * groups * side * k * sizeof(float));
     const cek__gpu_place buffers[] = { f->place, to };
-    cek__gpu_step_fill(tile_step(op, kernel, groups, ceil_div(k, PIECE), matrices), buffers, 2, &a, sizeof a);
+    cek__gpu_step_fill(tile_step(op, kernel, groups, cek__ceil_div(k, PIECE), matrices), buffers, 2, &a, sizeof a);
     const uint64_t packed = groups * side * k;
     *f = (factor){ to, 1, side, f->batch ? packed : 0, f->outer ? inner * packed : 0 };
     return side * k;
@@ -120,38 +115,38 @@ static uint64_t factor_pack(cek_op *op, const char *kernel, factor *f, uint64_t 
 /* How k is cut: long sums for the cache's sake, and any where there are too few tiles. */
 static void split_choose(cek_k_tile *a, uint64_t tiles)
 {
-    a->splits = a->k > SPLIT_ABOVE ? ceil_div(a->k, SPLIT_K) : 1;
+    a->splits = a->k > SPLIT_ABOVE ? cek__ceil_div(a->k, SPLIT_K) : 1;
     while (tiles * a->splits < SUMS_ENOUGH && a->k / a->splits >= 2 * PIECE)
         a->splits *= 2;
-    a->split_k = ceil_div(a->k, a->splits);
-    a->splits = ceil_div(a->k, a->split_k);
+    a->split_k = cek__ceil_div(a->k, a->splits);
+    a->splits = cek__ceil_div(a->k, a->split_k);
 }
 
 /* Tiles of A, or panels of B, for a work-item: as many as the cache holds, as long as there is enough to share out. */
 static uint64_t block_choose(uint64_t cache_bytes, uint64_t each_bytes, uint64_t count, uint64_t others)
 {
     uint64_t most = cache_bytes / each_bytes, chosen = most < count ? most : count;
-    while (chosen > 1 && ceil_div(count, chosen) * others < ITEMS_ENOUGH)
+    while (chosen > 1 && cek__ceil_div(count, chosen) * others < ITEMS_ENOUGH)
         chosen = (chosen + 1) / 2;
     return chosen ? chosen : 1;
 }
 
 /* Long sums share a panel of B, which is then read once; short ones are as much about writing C: along its rows. */
-static void blocks_choose(cek_k_tile *a, uint64_t tiles, uint64_t panels, uint64_t others, tile_size size)
+static void blocks_choose(cek_k_tile *a, uint64_t tiles, uint64_t panels, uint64_t others, cek__tile_size size)
 {
     const uint64_t tile_bytes = a->split_k * size.rows * sizeof(float);
     const uint64_t panel_bytes = a->split_k * size.columns * sizeof(float);
     a->panels = 1;
     if (a->split_k <= SHORT_K)
         a->panels = block_choose(B_BLOCK_BYTES, panel_bytes, panels, tiles * others);
-    a->row_tiles = block_choose(A_BLOCK_BYTES, tile_bytes, tiles, ceil_div(panels, a->panels) * others);
+    a->row_tiles = block_choose(A_BLOCK_BYTES, tile_bytes, tiles, cek__ceil_div(panels, a->panels) * others);
 }
 
 static void product_add(cek_op *op, cek_k_tile *a, factor A, factor B, batches of, cek__gpu_place *buffers)
 {
-    const tile_size size = tile_of(op->dev);
+    const cek__tile_size size = cek__tile_of(op->dev);
     const uint64_t batch = of.outer * of.inner;
-    const uint64_t tiles = ceil_div(a->m, size.rows), panels = ceil_div(a->n, size.columns);
+    const uint64_t tiles = cek__ceil_div(a->m, size.rows), panels = cek__ceil_div(a->n, size.columns);
     bool direct = A.k == 1 && panels <= FEW_PANELS && A.row % CACHE_STRIDE;
     if (!direct)
         factor_pack(op, "tile_pack_a", &A, a->m, a->k, of, size.rows);
@@ -168,8 +163,8 @@ static void product_add(cek_op *op, cek_k_tile *a, factor A, factor B, batches o
     if (a->splits > 1)
         buffers[5] = cek__gpu_workspace(op,
                                         batch * a->splits * tiles * panels * size.rows * size.columns * sizeof(float));
-    cek__gpu_step_fill(tile_step(op, direct ? "tile_product_direct" : "tile_product", ceil_div(panels, a->panels),
-                                 ceil_div(tiles, a->row_tiles), batch * a->splits),
+    cek__gpu_step_fill(tile_step(op, direct ? "tile_product_direct" : "tile_product", cek__ceil_div(panels, a->panels),
+                                 cek__ceil_div(tiles, a->row_tiles), batch * a->splits),
                        buffers, 6, a, sizeof *a);
     if (a->splits > 1)
         cek__gpu_step_fill(tile_step(op, "tile_finish", panels, tiles, batch), buffers, 6, a, sizeof *a);
@@ -183,9 +178,9 @@ bool cek__gpu_lower_gemm_tiles(cek_op *op)
         return false;
     const bool ta = desc->trans & CEK_GEMM_TRANS_A, tb = desc->trans & CEK_GEMM_TRANS_B;
     uint64_t lda = (uint64_t)desc->lda, ldb = (uint64_t)desc->ldb;
-    factor A = { as_f32(op, CEK_GEMM_A, desc->a_type), ta ? 1 : lda, ta ? lda : 1, (uint64_t)desc->stride_a,
+    factor A = { cek__tile_as_f32(op, CEK_GEMM_A, desc->a_type), ta ? 1 : lda, ta ? lda : 1, (uint64_t)desc->stride_a,
                  (uint64_t)desc->outer_a };
-    factor B = { as_f32(op, CEK_GEMM_B, desc->b_type), tb ? ldb : 1, tb ? 1 : ldb, (uint64_t)desc->stride_b,
+    factor B = { cek__tile_as_f32(op, CEK_GEMM_B, desc->b_type), tb ? ldb : 1, tb ? 1 : ldb, (uint64_t)desc->stride_b,
                  (uint64_t)desc->outer_b };
     cek_k_tile a = { .m = desc->m,
                      .n = desc->n,
@@ -224,7 +219,7 @@ static void conv_add(cek_op *op, bool data)
                                                { "tile_conv_data", "tile_conv_data_gather" } };
     const cek__gpu_place nothing = { CEK__GPU_NOTHING, 0 };
     const cek_conv_desc *desc = &op->request.desc.conv;
-    const tile_size size = tile_of(op->dev);
+    const cek__tile_size size = cek__tile_of(op->dev);
     cek_k_conv_tile a = { .columns = data ? desc->in_channels : desc->out_channels,
                           .depth = data ? desc->out_channels : desc->in_channels,
                           .type = desc->x_type,
@@ -236,14 +231,15 @@ static void conv_add(cek_op *op, bool data)
                                desc->pad_lo);
     a.pixels = desc->batch * cek__gpu_positions(data ? a.window.in : a.window.out);
     a.strided = a.window.stride[0] > 1 || a.window.stride[1] > 1;
-    const uint64_t taps = cek__gpu_positions(a.window.taps), panels = ceil_div(a.columns, size.columns);
-    const uint64_t tiles = ceil_div(a.pixels, size.rows);
+    const uint64_t taps = cek__gpu_positions(a.window.taps), panels = cek__ceil_div(a.columns, size.columns);
+    const uint64_t tiles = cek__ceil_div(a.pixels, size.rows);
     const bool gather = a.depth < GATHER_DEPTH && taps * a.depth <= CEK_K_GATHER_VALUES;
     a.row_tiles = CONV_TILES;
-    while (a.row_tiles > 1 && ceil_div(tiles, a.row_tiles) < ITEMS_ENOUGH)
+    while (a.row_tiles > 1 && cek__ceil_div(tiles, a.row_tiles) < ITEMS_ENOUGH)
         a.row_tiles /= 2;
 
-    const cek__gpu_place weights = as_f32(op, data ? CEK_CONV_BACKWARD_DATA_W : CEK_CONV_FORWARD_W, desc->w_type);
+    const cek__gpu_place weights = cek__tile_as_f32(op, data ? CEK_CONV_BACKWARD_DATA_W : CEK_CONV_FORWARD_W,
+                                                    desc->w_type);
     const cek__gpu_place packed = cek__gpu_workspace(op, (panels * taps * size.columns + 1) * a.depth * sizeof(float));
     const cek__gpu_place packing[] = { weights, packed };
     const cek_k_pack_weights pack = {
@@ -251,19 +247,20 @@ static void conv_add(cek_op *op, bool data)
     };
     cek__gpu_step_fill(tile_step(op, "tile_pack_weights", panels, taps, 1), packing, 2, &pack, sizeof pack);
 
-    const cek__gpu_place buffers[] = { as_f32(op, data ? CEK_CONV_BACKWARD_DATA_DY : CEK_CONV_FORWARD_X, desc->x_type),
+    const cek__gpu_place buffers[] = { cek__tile_as_f32(op, data ? CEK_CONV_BACKWARD_DATA_DY : CEK_CONV_FORWARD_X,
+                                                        desc->x_type),
                                        packed,
                                        { data ? CEK_CONV_BACKWARD_DATA_DX : CEK_CONV_FORWARD_Y, 0 },
                                        data ? nothing : cek__gpu_slot(op, CEK_CONV_FORWARD_BIAS),
                                        data ? cek__gpu_slot(op, CEK_CONV_BACKWARD_DATA_ACT_REF) : nothing };
-    cek__gpu_step_fill(tile_step(op, kernels[data][gather], ceil_div(tiles, a.row_tiles), 1, 1), buffers, 5, &a,
+    cek__gpu_step_fill(tile_step(op, kernels[data][gather], cek__ceil_div(tiles, a.row_tiles), 1, 1), buffers, 5, &a,
                        sizeof a);
 }
 
 static void weights_add(cek_op *op)
 {
     const cek_conv_desc *desc = &op->request.desc.conv;
-    const tile_size size = tile_of(op->dev);
+    const cek__tile_size size = cek__tile_of(op->dev);
     cek_k_weights_tile a = { .batch = desc->batch,
                              .in = desc->in_channels,
                              .out = desc->out_channels,
@@ -271,12 +268,12 @@ static void weights_add(cek_op *op)
     a.window = cek__gpu_window(desc->spatial, desc->in, op->request.out, desc->kernel, desc->stride, desc->dilation,
                                desc->pad_lo);
     const uint64_t taps = cek__gpu_positions(a.window.taps), pixels = desc->batch * cek__gpu_positions(a.window.out);
-    const uint64_t panels = ceil_div(a.out, size.columns);
+    const uint64_t panels = cek__ceil_div(a.out, size.columns);
     const bool gather = a.in < size.rows;
-    const uint64_t row_tiles = gather ? ceil_div(taps * a.in, size.rows) : taps * ceil_div(a.in, size.rows);
+    const uint64_t row_tiles = gather ? cek__ceil_div(taps * a.in, size.rows) : taps * cek__ceil_div(a.in, size.rows);
     const uint64_t sums = row_tiles * panels * size.rows * size.columns * sizeof(float);
     a.gather = gather;
-    factor dy = { as_f32(op, CEK_CONV_BACKWARD_WEIGHTS_DY, desc->y_type), 1, a.out, 0, 0 };
+    factor dy = { cek__tile_as_f32(op, CEK_CONV_BACKWARD_WEIGHTS_DY, desc->y_type), 1, a.out, 0, 0 };
     a.dy_panel = size.columns;
     if (a.out % size.columns)
         a.dy_panel = factor_pack(op, "tile_pack_b", &dy, a.out, pixels, (batches){ 1, 1 }, size.columns);
@@ -289,7 +286,8 @@ static void weights_add(cek_op *op)
         a.band = 1;
 
     const cek__gpu_place partial = cek__gpu_workspace(op, a.slices * sums);
-    const cek__gpu_place buffers[] = { as_f32(op, CEK_CONV_BACKWARD_WEIGHTS_X, desc->x_type), dy.place, partial };
+    const cek__gpu_place buffers[] = { cek__tile_as_f32(op, CEK_CONV_BACKWARD_WEIGHTS_X, desc->x_type), dy.place,
+                                       partial };
     const cek__gpu_place finish[] = { partial, { CEK_CONV_BACKWARD_WEIGHTS_DW, 0 } };
     cek__gpu_step_fill(tile_step(op, gather ? "tile_weights_gather" : "tile_weights", gather ? 1 : taps, a.slices, 1),
                        buffers, 3, &a, sizeof a);
@@ -302,11 +300,13 @@ bool cek__gpu_lower_conv_tiles(cek_op *op)
     const bool weights = desc->op.kind == CEK_OP_CONV_BACKWARD_WEIGHTS;
     if (!takes(op, desc->x_type) || desc->groups != 1 || desc->spatial > 2)
         return false;
+    if (cek__gpu_lower_conv_winograd(op))
+        return true;
     if (weights)
         weights_add(op);
     else
         conv_add(op, desc->op.kind == CEK_OP_CONV_BACKWARD_DATA);
-    const tile_size size = tile_of(op->dev);
+    const cek__tile_size size = cek__tile_of(op->dev);
     snprintf(op->info.algorithm, sizeof op->info.algorithm, "implicit gemm, register tiles of %ux%u", size.rows,
              size.columns);
     return true;

@@ -192,4 +192,20 @@ typedef struct cek_k_weights_tile {
     cek_u32 band, accumulate, gather, unused;
 } cek_k_weights_tile;
 
+/* Winograd's squares (kernels/opencl/winograd.cl). CHANNELS of a tile's point lie in a row, PITCH elements from that of
+ * the next tile, so that no two rows of a register tile meet in one set of the first cache. */
+#define CEK_K_CHANNELS 64
+#define CEK_K_PITCH 80
+#define CEK_K_FILTERS 16 /* channels of weights that a work-item transforms */
+typedef struct cek_k_winograd {
+    cek_u64 at[6];    /* X or DY, U, Y or DX, BIAS, ACT_REF, scratch; X, DY, partial sums, scratch; W, U; partial, DW */
+    cek_u64 from, to; /* channels of what is read, and of the result; of gradients of weights X's and DY's */
+    cek_u64 count, block, parts; /* tiles; tiles transformed at once; work-items that share the blocks */
+    cek_u64 panels;              /* of weights for a work-item */
+    cek_u64 chunk, scratch;      /* elements: of CHANNELS of a block's point; of a work-item */
+    cek_u32 size[2], result[2];  /* pixels of what is read, and of what is cut into tiles */
+    cek_u32 tiles[2], pad[2];
+    cek_u32 bias, accumulate, activation, act_grad, type, data;
+} cek_k_winograd;
+
 #endif

@@ -70,6 +70,7 @@ if [ -n "$CLANG" ]; then
     for size in '-DVW=16 -DMR=14' '-DVW=8 -DMR=6' '-DVW=4 -DMR=6'; do
         checks=$((checks + 1))
         opencl $size ../opencl/tile.cl
+        opencl $size ../opencl/winograd.cl
     done
 fi
 cd "$top_builddir" || exit 99

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tile.h - the tile of vector registers and what becomes of its finished rows; a part of tile.cl and winograd.cl.
+ */
+#define VEC CEK_PASTE(float, VW)
+#define VLOAD(p) CEK_PASTE(vload, VW)(0, p)
+#define VSTORE(v, p) CEK_PASTE(vstore, VW)(v, 0, p)
+#define NR (2 * VW)
+typedef GLOBAL const cek_f32 *cek_in;
+typedef GLOBAL cek_f32 *cek_out;
+
+#if MR == 14
+#define ROWS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12) DO(13)
+#elif MR == 6
+#define ROWS(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5)
+#endif
+
+#define TILE_DECLARE(i) VEC lo##i = 0.0f, hi##i = 0.0f;
+#define TILE_LOAD(i) lo##i = VLOAD(tile + (i) * NR), hi##i = VLOAD(tile + (i) * NR + VW);
+#define TILE_STORE(i) VSTORE(lo##i, tile + (i) * NR); VSTORE(hi##i, tile + (i) * NR + VW);
+/* One step of k: `b0`, `b1` are B's vectors, A_OF(i) is row i of A. */
+#define TILE_STEP(i) { const VEC each = (VEC)(A_OF(i)); lo##i = each * b0 + lo##i; hi##i = each * b1 + hi##i; }
+
+/* --- what becomes of a finished row ---------------------------------------------------------- */
+
+enum { F32 = 1, F16 = 2, BF16 = 3 };  /* types, as plugin.h numbers them */
+#define UVEC CEK_PASTE(uint, VW)
+
+DEVICE_FN VEC load_vec(cek_u32 type, GLOBAL const char *p, cek_u64 i)
+{
+    if (type == F16)
+        return CEK_PASTE(vload_half, VW)(0, (GLOBAL const half *)p + i);
+    if (type == BF16) {
+        const UVEC bits = CEK_PASTE(convert_uint, VW)(CEK_PASTE(vload, VW)(0, (GLOBAL const ushort *)p + i));
+        return CEK_PASTE(as_float, VW)(bits << 16);
+    }
+    return VLOAD((cek_in)p + i);
+}
+
+DEVICE_FN void store_vec(cek_u32 type, GLOBAL char *p, cek_u64 i, VEC v)
+{
+    if (type == F16) {
+        CEK_PASTE(CEK_PASTE(vstore_half, VW), _rte)(v, 0, (GLOBAL half *)p + i);
+    } else if (type == BF16) {  /* as store_bf16 */
+        const UVEC bits = CEK_PASTE(as_uint, VW)(v), rounded = bits + 0x7fffu + (bits >> 16 & 1u);
+        const UVEC kept = select(rounded, bits | 0x400000u, (bits & 0x7fffffffu) > 0x7f800000u);
+        CEK_PASTE(vstore, VW)(CEK_PASTE(convert_ushort, VW)(kept >> 16), 0, (GLOBAL ushort *)p + i);
+    } else {
+        VSTORE(v, (cek_out)p + i);
+    }
+}
+
+typedef struct epilogue {
+    GLOBAL char *c;              /* the result, and what lies as it does: */
+    GLOBAL const char *act_ref;  /* NULL: none */
+    cek_in bias;                 /* NULL: none */
+    cek_u32 type, activation, act_grad, accumulate, bias_rows;
+} epilogue;
+
+DEVICE_FN VEC relu_vec(VEC v)
+{
+    return select(select(v, (VEC)0.0f, v <= (VEC)0.0f), v, v > (VEC)0.0f);
+}
+
+/* VW results of row `row` from column `column` on, neighbours in memory. */
+DEVICE_FN void finish_vec(const epilogue *e, cek_u64 place, cek_u64 row, cek_u64 column, VEC v)
+{
+    if (e->bias)
+        v += e->bias_rows ? (VEC)(e->bias[row]) : VLOAD(e->bias + column);
+    if (e->activation == 1)
+        v = relu_vec(v);
+    if (e->act_grad == 1)
+        v = select(v, (VEC)0.0f, load_vec(e->type, e->act_ref, place) <= (VEC)0.0f);
+    if (e->activation > 1 || e->act_grad > 1) {
+        cek_f32 lane[VW];
+        VSTORE(v, lane);
+        for (int l = 0; l < VW; l++) {
+            lane[l] = e->activation > 1 ? activate(e->activation, lane[l]) : lane[l];
+            lane[l] = e->act_grad > 1 ? activate_grad(e->act_grad, lane[l], load_any(e->type, e->act_ref, place + l))
+                                      : lane[l];
+        }
+        v = CEK_PASTE(vload, VW)(0, lane);
+    }
+    if (e->accumulate)
+        v += load_vec(e->type, e->c, place);
+    store_vec(e->type, e->c, place, v);
+}
+
+DEVICE_FN void finish_one(const epilogue *e, cek_u64 place, cek_u64 row, cek_u64 column, cek_f32 v)
+{
+    if (e->bias)
+        v += e->bias[e->bias_rows ? row : column];
+    v = activate(e->activation, v);
+    if (e->act_grad)
+        v = activate_grad(e->act_grad, v, load_any(e->type, e->act_ref, place));
+    store_any(e->type, e->c, place, e->accumulate ? load_any(e->type, e->c, place) + v : v);
+}
+
+/* A row of a tile: row `row` of C, which begins at `place`; columns `column` to `end`, `c_column` elements apart. */
+DEVICE_FN void finish_row(const epilogue *e, cek_u64 place, cek_u64 c_column, cek_u64 row, cek_u64 column, cek_u64 end,
+                          VEC lo, VEC hi)
+{
+    if (c_column == 1 && column + NR <= end) {
+        finish_vec(e, place + column, row, column, lo);
+        finish_vec(e, place + column + VW, row, column + VW, hi);
+        return;
+    }
+    cek_f32 lane[NR];
+    VSTORE(lo, lane);
+    VSTORE(hi, lane + VW);
+    for (cek_u64 j = column; j < end && j < column + NR; j++)
+        finish_one(e, place + j * c_column, row, j, lane[j - column]);
+}
