@@ -150,9 +150,9 @@ static void product_add(cek_op *op, cek_k_tile *a, factor A, factor B, batches o
     bool direct = A.k == 1 && panels <= FEW_PANELS && A.row % CACHE_STRIDE;
     if (!direct)
         factor_pack(op, "tile_pack_a", &A, a->m, a->k, of, size.rows);
-    a->b_panel = size.columns;
-    if (B.row != 1 || a->n % size.columns || tiles > FEW_TILES)
-        a->b_panel = factor_pack(op, "tile_pack_b", &B, a->n, a->k, of, size.columns);
+    const bool in_place = B.row == 1 && a->n >= size.columns && tiles <= FEW_TILES;
+    a->b_panel = in_place ? size.columns : factor_pack(op, "tile_pack_b", &B, a->n, a->k, of, size.columns);
+    a->back = in_place ? panels * size.columns - a->n : 0;
     a->a_row = A.row, a->a_batch = A.batch, a->b_k = B.k, a->b_batch = B.batch;
     a->inner = of.inner, a->a_outer = A.outer, a->b_outer = B.outer;
     split_choose(a, tiles * panels * batch);

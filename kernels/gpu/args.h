@@ -169,7 +169,7 @@ typedef struct cek_k_tile {
     cek_u64 m, n, k, row_tiles, panels; /* tiles of A and panels of B for a work-item */
     cek_u64 a_row, a_batch, b_k, b_panel, b_batch, c_row, c_column, c_batch;
     cek_u64 inner, a_outer, b_outer, c_outer; /* as in cek_k_product */
-    cek_u64 splits, split_k;
+    cek_u64 splits, split_k, back;            /* back: columns by which B's last panel lies back */
     cek_u32 bias, bias_rows, accumulate, activation, act_grad, type; /* of C and ACT_REF, by its number in plugin.h */
 } cek_k_tile;
 

@@ -25,6 +25,9 @@
 
 /* --- matrices -------------------------------------------------------------------------------- */
 
+/* How far panel `panel` of B lies back, where it is read in place and has fewer than NR columns of its own. */
+#define BACK(panel) ((panel) * NR + NR > a.n ? a.back : 0)
+
 /* Packs rows of A into tiles [k][MR], zero below the last row; a work-item is a tile and a piece of k. */
 KERNEL void tile_pack_a(GLOBAL char *from, GLOBAL char *to, const cek_k_pack a)
 {
@@ -86,7 +89,8 @@ DEVICE_FN void epilogue_set(epilogue *e, const cek_k_tile *a, GLOBAL char *c, GL
 }
 
 /* C from A and B; a work-item takes `panels` panels of B and `row_tiles` tiles of A, along C's rows. A is packed, or
- * (direct) read in place row by row; B is packed, or read in place where each row has NR neighbours. */
+ * (direct) read in place row by row; B is packed, or read in place where each row has NR neighbours: the last panel
+ * then lies back, inside the row. */
 DEVICE_FN void product(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL char *bias, GLOBAL char *act_ref,
                        GLOBAL char *partial, const cek_k_tile a, const int direct)
 {
@@ -104,7 +108,8 @@ DEVICE_FN void product(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL
         ROWS(ROW_POINTER)
         for (cek_u64 panel = panel_first; panel < panel_end; panel++) {
             ROWS(TILE_DECLARE)
-            cek_in b = B + panel * a.b_panel;
+            const cek_u64 back = BACK(panel);
+            cek_in b = B + panel * a.b_panel - back;
             cek_in x = A + (t * a.k + begin) * MR;
             for (cek_u64 p = 0; p < end - begin; p++, b += a.b_k, x += MR) {
                 const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
@@ -121,7 +126,7 @@ DEVICE_FN void product(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL
             } else {
                 const cek_u64 place = MATRIX_AT(z, c) + t * MR * a.c_row;
 #define FINISH(i) if (t * MR + i < a.m) \
-                    finish_row(&e, place + i * a.c_row, a.c_column, t * MR + i, panel * NR, a.n, lo##i, hi##i);
+                    finish_row(&e, place + i * a.c_row, a.c_column, t * MR + i, panel * NR, back, a.n, lo##i, hi##i);
                 ROWS(FINISH)
             }
         }
@@ -158,7 +163,7 @@ KERNEL void tile_finish(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBA
             lo += VLOAD(sums);
             hi += VLOAD(sums + VW);
         }
-        finish_row(&e, MATRIX_AT(z, c) + row * a.c_row, a.c_column, row, column, a.n, lo, hi);
+        finish_row(&e, MATRIX_AT(z, c) + row * a.c_row, a.c_column, row, column, BACK(GROUP_ID(0)), a.n, lo, hi);
     }
 }
 
@@ -269,7 +274,7 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
                     }
             }
 #define CONV_FINISH(i) if (t * MR + i < a.pixels) \
-                finish_row(&e, (t * MR + i) * a.columns, 1, t * MR + i, panel * NR, a.columns, lo##i, hi##i);
+                finish_row(&e, (t * MR + i) * a.columns, 1, t * MR + i, panel * NR, 0, a.columns, lo##i, hi##i);
             ROWS(CONV_FINISH)
         }
     }

@@ -16,14 +16,21 @@ typedef GLOBAL cek_f32 *cek_out;
 #endif
 
 #define TILE_DECLARE(i) VEC lo##i = 0.0f, hi##i = 0.0f;
-#define TILE_LOAD(i) lo##i = VLOAD(tile + (i) * NR), hi##i = VLOAD(tile + (i) * NR + VW);
-#define TILE_STORE(i) VSTORE(lo##i, tile + (i) * NR); VSTORE(hi##i, tile + (i) * NR + VW);
+#define TILE_LOAD(i) lo##i = VLOAD(tile + (i)*NR), hi##i = VLOAD(tile + (i)*NR + VW);
+#define TILE_STORE(i)             \
+    VSTORE(lo##i, tile + (i)*NR); \
+    VSTORE(hi##i, tile + (i)*NR + VW);
 /* One step of k: `b0`, `b1` are B's vectors, A_OF(i) is row i of A. */
-#define TILE_STEP(i) { const VEC each = (VEC)(A_OF(i)); lo##i = each * b0 + lo##i; hi##i = each * b1 + hi##i; }
+#define TILE_STEP(i)                     \
+    {                                    \
+        const VEC each = (VEC)(A_OF(i)); \
+        lo##i = each * b0 + lo##i;       \
+        hi##i = each * b1 + hi##i;       \
+    }
 
 /* --- what becomes of a finished row ---------------------------------------------------------- */
 
-enum { F32 = 1, F16 = 2, BF16 = 3 };  /* types, as plugin.h numbers them */
+enum { F32 = 1, F16 = 2, BF16 = 3 }; /* types, as plugin.h numbers them */
 #define UVEC CEK_PASTE(uint, VW)
 
 DEVICE_FN VEC load_vec(cek_u32 type, GLOBAL const char *p, cek_u64 i)
@@ -41,7 +48,7 @@ DEVICE_FN void store_vec(cek_u32 type, GLOBAL char *p, cek_u64 i, VEC v)
 {
     if (type == F16) {
         CEK_PASTE(CEK_PASTE(vstore_half, VW), _rte)(v, 0, (GLOBAL half *)p + i);
-    } else if (type == BF16) {  /* as store_bf16 */
+    } else if (type == BF16) { /* as store_bf16 */
         const UVEC bits = CEK_PASTE(as_uint, VW)(v), rounded = bits + 0x7fffu + (bits >> 16 & 1u);
         const UVEC kept = select(rounded, bits | 0x400000u, (bits & 0x7fffffffu) > 0x7f800000u);
         CEK_PASTE(vstore, VW)(CEK_PASTE(convert_ushort, VW)(kept >> 16), 0, (GLOBAL ushort *)p + i);
@@ -51,9 +58,9 @@ DEVICE_FN void store_vec(cek_u32 type, GLOBAL char *p, cek_u64 i, VEC v)
 }
 
 typedef struct epilogue {
-    GLOBAL char *c;              /* the result, and what lies as it does: */
-    GLOBAL const char *act_ref;  /* NULL: none */
-    cek_in bias;                 /* NULL: none */
+    GLOBAL char *c;             /* the result, and what lies as it does: */
+    GLOBAL const char *act_ref; /* NULL: none */
+    cek_in bias;                /* NULL: none */
     cek_u32 type, activation, act_grad, accumulate, bias_rows;
 } epilogue;
 
@@ -96,9 +103,10 @@ DEVICE_FN void finish_one(const epilogue *e, cek_u64 place, cek_u64 row, cek_u64
     store_any(e->type, e->c, place, e->accumulate ? load_any(e->type, e->c, place) + v : v);
 }
 
-/* A row of a tile: row `row` of C, which begins at `place`; columns `column` to `end`, `c_column` elements apart. */
-DEVICE_FN void finish_row(const epilogue *e, cek_u64 place, cek_u64 c_column, cek_u64 row, cek_u64 column, cek_u64 end,
-                          VEC lo, VEC hi)
+/* A row of a tile: row `row` of C, which begins at `place`; columns `column` to `end`, `c_column` elements apart. The
+ * first `back` of the tile's columns lie before these. */
+DEVICE_FN void finish_row(const epilogue *e, cek_u64 place, cek_u64 c_column, cek_u64 row, cek_u64 column, cek_u64 back,
+                          cek_u64 end, VEC lo, VEC hi)
 {
     if (c_column == 1 && column + NR <= end) {
         finish_vec(e, place + column, row, column, lo);
@@ -109,5 +117,5 @@ DEVICE_FN void finish_row(const epilogue *e, cek_u64 place, cek_u64 c_column, ce
     VSTORE(lo, lane);
     VSTORE(hi, lane + VW);
     for (cek_u64 j = column; j < end && j < column + NR; j++)
-        finish_one(e, place + j * c_column, row, j, lane[j - column]);
+        finish_one(e, place + j * c_column, row, j, lane[j - column + back]);
 }
