@@ -18,7 +18,7 @@ static const struct {
     uint8_t code, bits;
 } types[] = {
     { CEK_F32, kDLFloat, 32 }, { CEK_F64, kDLFloat, 64 }, { CEK_F16, kDLFloat, 16 }, { CEK_BF16, kDLBfloat, 16 },
-    { CEK_I32, kDLInt, 32 },   { CEK_U8, kDLUInt, 8 },    { CEK_U8, kDLBool, 8 }, /* in, as 0 and 1 */
+    { CEK_I32, kDLInt, 32 },   { CEK_U8, kDLUInt, 8 },    { CEK_U8, kDLBool, 8 }, /* in */
 };
 enum { TYPES = sizeof types / sizeof *types };
 

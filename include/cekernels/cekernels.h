@@ -640,10 +640,11 @@ CEK_API CEK_CHECKED cek_status cek_tensor_to_dlpack_unversioned(const cek_tensor
  * From success on `managed` is the tensor's: its deleter is called once, when the last tensor over the memory has been
  * freed and the work that was queued with it has finished, on the thread that freed it; never, where the device is
  * lost and may still use the memory. After a failure it is the caller's as before. Whatever writes to the memory has
- * finished. bool comes as u8. Errors: CEK_UNSUPPORTED (another major version; a type or number of lanes that tensors
- * lack; strides that run backwards; memory that this device does not reach, or one whose plugin cannot share: the
- * reason is in the text, and copying is cek_tensor_from_host), CEK_INVALID (no element, too many dimensions, an
- * address that is no multiple of the element). */
+ * finished. bool comes as u8, with the bytes that are there (0 and 1, as who lends it has them). Errors:
+ * CEK_UNSUPPORTED (another major version; a type or number of lanes that tensors lack; strides that run backwards;
+ * memory that this device does not reach, or one whose plugin cannot share: the reason is in the text, and copying is
+ * cek_tensor_from_host), CEK_INVALID (no element, too many dimensions, an address that is no multiple of the
+ * element). */
 CEK_API CEK_CHECKED cek_status cek_tensor_from_dlpack(cek_device *device, struct DLManagedTensorVersioned *managed,
                                                       cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_tensor_from_dlpack_unversioned(cek_device *device, struct DLManagedTensor *managed,

@@ -426,7 +426,7 @@ typedef struct cek_npy {
  * The file: version 1 to 3, either order of axes (Fortran's is turned into C's), either order of bytes; float16 to
  * float64, whole numbers of 8 to 64 bits, bool. `type` is what its elements become: CEK_F32 (float64 is rounded),
  * CEK_I32 or CEK_U8 (of whole numbers alone); CEK_DTYPE_NONE: CEK_F32, CEK_I32 or, of uint8 and bool, CEK_U8,
- * whichever is nearest.
+ * whichever is nearest. What is true, any byte of bool but 0, becomes 1.
  * Errors: CEK_BAD_INPUT: another format, a size that is not its header's, an element that the type does not hold;
  * CEK_IO: a file that cannot be read; CEK_INVALID: a size without room for `data`; CEK_OUT_OF_MEMORY. *out
  * is unchanged then. */
@@ -437,10 +437,10 @@ CEK_API CEK_CHECKED cek_status cek_npy_write(const char *path, const cek_npy *ar
 /* cek_tensor_load - the array of a .npy file as a tensor: np.load.
  *
  * Versions 1 to 3, either order of axes (Fortran's is turned into C's), either order of bytes. float32, float64,
- * float16, int32 and uint8 stay what they are, bool is u8, and int8, int16, int64, uint16, uint32 and uint64 become
- * i32 where every element fits. Errors: CEK_BAD_INPUT (another type, a size that is not the header's, an element that
- * 32 bits do not hold, no element; the file is named), CEK_IO, CEK_UNSUPPORTED (the device does not store the type),
- * CEK_OUT_OF_MEMORY, CEK_DEVICE_LOST. */
+ * float16, int32 and uint8 stay what they are, bool is u8 of 0 and 1, and int8, int16, int64, uint16, uint32 and
+ * uint64 become i32 where every element fits. Errors: CEK_BAD_INPUT (another type, a size that is not the header's, an
+ * element that 32 bits do not hold, no element; the file is named), CEK_IO, CEK_UNSUPPORTED (the device does not store
+ * the type), CEK_OUT_OF_MEMORY, CEK_DEVICE_LOST. */
 CEK_API CEK_CHECKED cek_status cek_tensor_load(cek_device *device, const char *path, cek_tensor **out);
 /* As version 1, atomically: np.save. bf16, which NumPy lacks, is CEK_UNSUPPORTED. Errors: CEK_IO, CEK_OUT_OF_MEMORY,
  * CEK_DEVICE_LOST. */

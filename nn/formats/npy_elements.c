@@ -12,7 +12,7 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are used as they stand in the file");
 
 enum { EXACT = 1 << 24 /* whole numbers up to here are floats */ };
-enum kind { REAL, SIGNED, UNSIGNED };
+enum kind { REAL, SIGNED, UNSIGNED, TRUTH };
 
 static const struct type {
     const char *name; /* behind the order of bytes */
@@ -22,7 +22,7 @@ static const struct type {
 } types[] = {
     { "f4", 4, REAL, { CEK_F32, CEK_F32 } },     { "f8", 8, REAL, { CEK_F32, CEK_F64 } },
     { "f2", 2, REAL, { CEK_F32, CEK_F16 } },     { "i4", 4, SIGNED, { CEK_I32, CEK_I32 } },
-    { "u1", 1, UNSIGNED, { CEK_U8, CEK_U8 } },   { "b1", 1, UNSIGNED, { CEK_U8, CEK_U8 } },
+    { "u1", 1, UNSIGNED, { CEK_U8, CEK_U8 } },   { "b1", 1, TRUTH, { CEK_U8, CEK_U8 } },
     { "i1", 1, SIGNED, { CEK_I32, CEK_I32 } },   { "i2", 2, SIGNED, { CEK_I32, CEK_I32 } },
     { "i8", 8, SIGNED, { CEK_I32, CEK_I32 } },   { "u2", 2, UNSIGNED, { CEK_I32, CEK_I32 } },
     { "u4", 4, UNSIGNED, { CEK_I32, CEK_I32 } }, { "u8", 8, UNSIGNED, { CEK_I32, CEK_I32 } },
@@ -50,7 +50,7 @@ cek_dtype cek__npy_lies_as(const cek__npy_header *h)
     if (type == NULL || !ordered)
         return CEK_DTYPE_NONE;
     as = type->as[CEK__NPY_KEPT];
-    if (cek_dtype_bytes(as) != type->bytes || (as == CEK_I32 && type->kind == UNSIGNED))
+    if (cek_dtype_bytes(as) != type->bytes || (as == CEK_I32 && type->kind == UNSIGNED) || type->kind == TRUTH)
         return CEK_DTYPE_NONE;
     return as;
 }
@@ -148,6 +148,8 @@ static cek_status wholes_take(walk w, int64_t count, enum kind kind, cek_dtype t
 
         if (kind == SIGNED && w.bytes < 8 && (bits >> (8 * w.bytes - 1) & 1) != 0)
             bits |= UINT64_MAX << 8 * w.bytes;
+        if (kind == TRUTH)
+            bits = bits != 0;
         value = (int64_t)bits;
         if (kind == UNSIGNED && bits > INT64_MAX)
             return cek__fail(CEK_BAD_INPUT,

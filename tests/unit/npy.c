@@ -101,7 +101,7 @@ END_TEST
 START_TEST(either_order_of_bytes_and_of_axes_is_read)
 {
     static const uint8_t big[] = { 0xff, 0xff, 0xff, 0xfd, 0, 0, 1, 2 }, halves[] = { 0x3e, 0, 0xc0, 0 },
-                         bools[] = { 1, 0 };
+                         bools[] = { 1, 0, 2 };
     static const float turned[6] = { 1, 4, -2.5f, 5, 3, 6e30f };
     const struct {
         const char *dictionary;
@@ -125,7 +125,8 @@ START_TEST(either_order_of_bytes_and_of_axes_is_read)
         { "{'descr': '>i4', 'fortran_order': False, 'shape': (2,), }", big, 8, 0, CEK_I32, { -3, 258 } },
         { "{'descr': '>i2', 'fortran_order': True, 'shape': (2, 2), }", big, 8, CEK_F32, CEK_F32, { -1, 0, -3, 258 } },
         { "{'descr': '>f2', 'fortran_order': False, 'shape': (2,), }", halves, 4, 0, CEK_F32, { 1.5, -2 } },
-        { "{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }", bools, 2, 0, CEK_U8, { 1, 0 } },
+        { "{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }", bools, 3, 0, CEK_U8, { 1, 0, 1 } },
+        { "{'descr': '|b1', 'fortran_order': True, 'shape': (3,), }", bools, 3, CEK_F32, CEK_F32, { 1, 0, 1 } },
         { "{'descr': '<u2', 'fortran_order': False, 'shape': (1,), }", big, 2, 0, CEK_I32, { 65535 } },
         { "{'descr': '|i1', 'fortran_order': False, 'shape': (1,), }", big, 1, 0, CEK_I32, { -1 } },
     };

@@ -64,7 +64,7 @@ START_TEST(types_orders_and_versions_of_numpy_become_tensors)
         { "<f2", C_ORDER "(2,), ", { 0, 0x3c, 0, 0xc0 }, 4, 1, CEK_F16, 1, -2 },
         { ">i4", C_ORDER "(2,), ", { 0, 0, 1, 0, 0xff, 0xff, 0xff, 0xfe }, 8, 1, CEK_I32, 256, -2 },
         { "|u1", C_ORDER "(2,), ", { 0, 255 }, 2, 1, CEK_U8, 0, 255 },
-        { "|b1", C_ORDER "(2,), ", { 0, 1 }, 2, 1, CEK_U8, 0, 1 },
+        { "|b1", C_ORDER "(2,), ", { 0, 2 }, 2, 1, CEK_U8, 0, 1 },
         { "|i1", C_ORDER "(2,), ", { 0x80, 0x7f }, 2, 1, CEK_I32, -128, 127 },
         { "<i2", C_ORDER "(2,), ", { 0, 0x80, 1, 0 }, 4, 1, CEK_I32, -32768, 1 },
         { ">u2", C_ORDER "(2,), ", { 0x80, 0, 0, 1 }, 4, 1, CEK_I32, 32768, 1 },

@@ -200,10 +200,13 @@ START_TEST(every_type_goes_out_and_comes_in)
     }
     ck_assert_int_ge(shared, 8);
     lender l;
-    lender_make(&l, (uint8_t[]){ 1 }, 0, NULL, NULL);
+    uint8_t bytes[] = { 1, 0, 2 }, back[sizeof bytes];
+    lender_make(&l, bytes, 1, (int64_t[]){ sizeof bytes }, NULL);
     l.managed.dl_tensor.dtype = (DLDataType){ kDLBool, 8, 1 };
     assert_ok(cek_tensor_from_dlpack(reference(), &l.managed, &x));
     ck_assert_uint_eq(cek_tensor_type(x), CEK_U8);
+    assert_ok(cek_tensor_read(x, back, sizeof back));
+    ck_assert_mem_eq(back, bytes, sizeof back); /* the memory is theirs */
     cek_tensor_free(x);
 }
 END_TEST
