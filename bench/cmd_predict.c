@@ -242,6 +242,8 @@ int cmd_predict(const bench_options *o)
     if (!code && o->outputs && o->export && save_same(o->outputs, o->export))
         code = complain(EXIT_USAGE, "--output and --export cannot both be %s", o->export);
     if (!code)
+        code = data_check(o);
+    if (!code)
         code = devices_open(o, CEK_PROFILE_INFERENCE, &engine, &devices, &count);
     if (!code)
         code = fallback_open(o, CEK_PROFILE_INFERENCE, engine, &fallback);

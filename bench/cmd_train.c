@@ -475,6 +475,8 @@ int cmd_train(const bench_options *o)
     if (!code)
         code = saves_differ(o);
     if (!code)
+        code = data_check(o);
+    if (!code)
         code = devices_open(o, CEK_PROFILE_TRAINING, &engine, &devices, &count);
     if (!code)
         code = fallback_open(o, CEK_PROFILE_TRAINING, engine, &fallback);

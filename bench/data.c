@@ -27,8 +27,6 @@ static cek_status fraction_split(const bench_options *o, const cek_dataset *whol
 static int table_open(const bench_options *o, bench_data *d)
 {
     cek_dataset *whole = NULL;
-    if (!o->target)
-        return complain(EXIT_USAGE, "--csv needs --target=COLUMN");
     progress_begin(0, "reading %s", o->csv);
     cek_status st = cek_dataset_csv(o->csv, o->target, &whole);
     progress_end();
@@ -190,25 +188,53 @@ static int file_take(const bench_options *o, bench_data *d, cek_preset *preset)
     return EXIT_OK;
 }
 
-static int sets_open(const bench_options *o, bench_data *d)
+/* That of the model's name; none for others, and files. */
+static cek_preset preset_named(const bench_options *o)
 {
-    if (o->data && o->csv)
-        return complain(EXIT_USAGE, "--data and --csv cannot both be the data");
     cek_preset preset = { .size = sizeof preset };
-    const int taken = model_is_file(o) ? file_take(o, d, &preset) : EXIT_OK;
-    if (taken)
-        return taken;
-    if (o->argc == 1 && !d->model && cek_preset_find(o->argv[0], &preset) != CEK_OK)
-        preset = (cek_preset){ .size = sizeof preset };
-    const bool reads_text = preset.input_type == CEK_I32;
+    if (o->argc != 1 || model_is_file(o) || cek_preset_find(o->argv[0], &preset) != CEK_OK)
+        return (cek_preset){ .size = sizeof preset };
+    return preset;
+}
+
+/* What a model reads against what is there for it. */
+static int preset_check(const bench_options *o, const cek_preset *preset)
+{
+    const bool reads_text = preset->input_type == CEK_I32;
     if (reads_text && !o->data)
         return complain(EXIT_USAGE, "%s reads whole numbers, the bytes of a text: --data=FILE is wanted%s", o->argv[0],
                         o->csv ? ", not a table" : "");
-    if (preset.rank == 1 && !reads_text && !o->csv)
+    if (preset->rank == 1 && !reads_text && !o->csv)
         return complain(EXIT_USAGE, "%s reads a table: --csv=FILE and --target=COLUMN are wanted", o->argv[0]);
     if ((o->augment || o->normalize) && (reads_text || o->csv))
         return complain(EXIT_USAGE, "--%s is for images", o->augment ? "augment" : "normalize");
+    return EXIT_OK;
+}
+
+int data_check(const bench_options *o)
+{
+    if (o->input_count)
+        return EXIT_OK;
+    if (o->data && o->csv)
+        return complain(EXIT_USAGE, "--data and --csv cannot both be the data");
+    if (o->csv && !o->target)
+        return complain(EXIT_USAGE, "--csv needs --target=COLUMN");
+    const cek_preset preset = preset_named(o);
+    return model_is_file(o) ? EXIT_OK : preset_check(o, &preset);
+}
+
+static int sets_open(const bench_options *o, bench_data *d)
+{
+    cek_preset preset = preset_named(o);
     int code = EXIT_OK;
+    if (model_is_file(o)) {
+        code = file_take(o, d, &preset);
+        if (!code)
+            code = preset_check(o, &preset);
+    }
+    if (code)
+        return code;
+    const bool reads_text = preset.input_type == CEK_I32;
     if (o->csv) {
         code = table_open(o, d);
     } else if (o->data && !reads_text) {

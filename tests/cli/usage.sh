@@ -71,6 +71,10 @@ refused 2 'needs --load' predict lenet5
 refused 2 'cannot both be' train lenet5 --data=/nowhere --csv=/nowhere --target=x
 refused 2 'reads a table: --csv=FILE' train boston-mlp
 refused 2 'needs --target' train boston-mlp --csv=/nowhere
+# No device is asked before.
+refused 2 'needs --target' train boston-mlp --csv=/nowhere -d nowhere
+refused 2 'reads a table: --csv=FILE' train boston-mlp -d nowhere
+refused 2 'cannot both be' predict lenet5 --load=/nowhere --data=/nowhere --csv=/nowhere --target=x -d nowhere
 for option in --target=medv --split=/nowhere --test-fraction=0.5 --standardize=no; do
     refused 2 "${option%=*} is for --csv" train boston-mlp $option
 done
