@@ -807,7 +807,9 @@ typedef struct cek_predictor_options {
     uint32_t output_count;
     cek_dtype type; /* CEK_F32 (default), CEK_BF16 or CEK_F16, as in cek_trainer_options; outputs are f32 */
     uint32_t reserved_2;
-    uint64_t memory_limit; /* bytes per device; 0: what is free */
+    /* Bytes per device; 0: what is free. Where that does not suffice, weights are not packed; then shares are computed
+     * in parts; at last nothing that follows from weights alone is kept. */
+    uint64_t memory_limit;
     /* Names of the nodes to be read (cek_model_name with what was entered before; what was never called, by its
      * position), each of which has a row of numbers for each sample; NULL: the model's output. */
     const char *const *outputs;
