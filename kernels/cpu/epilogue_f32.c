@@ -6,50 +6,64 @@
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/vmath.h"
 
-/* One loop per activation, so that the choice is made once per row; the inlined `act` is a
- * constant. */
-static inline __attribute__((always_inline)) void finish(cpu_act act, int64_t n, const float *x, const float *bias,
-                                                         float row_bias, float *y)
+/* One loop per activation, so that the choice is made once; the inlined `act` is a constant. */
+static inline __attribute__((always_inline)) void finish(cpu_act act, int64_t rows, int64_t n, const float *x,
+                                                         int64_t ldx, const float *bias, const float *row_bias,
+                                                         float *y, int64_t ldy)
 {
-    const vf all = v_all(row_bias);
-    int64_t i = 0;
-    for (; i + VL <= n; i += VL)
-        v_store(y + i, v_act(act, v_load(x + i) + (bias ? v_load(bias + i) : (vf){ 0 }) + all));
-    if (i < n)
-        v_store_part(y + i, n - i,
-                     v_act(act, v_load_part(x + i, n - i) + (bias ? v_load_part(bias + i, n - i) : (vf){ 0 }) + all));
-}
-
-void ISA_NAME(finish_f32)(cpu_act act, int64_t n, const float *x, const float *bias, float row_bias, float *y)
-{
-    switch (act) {
-    case CPU_ACT_NONE: finish(CPU_ACT_NONE, n, x, bias, row_bias, y); break;
-    case CPU_ACT_RELU: finish(CPU_ACT_RELU, n, x, bias, row_bias, y); break;
-    case CPU_ACT_TANH: finish(CPU_ACT_TANH, n, x, bias, row_bias, y); break;
-    case CPU_ACT_SIGMOID: finish(CPU_ACT_SIGMOID, n, x, bias, row_bias, y); break;
-    case CPU_ACT_GELU: finish(CPU_ACT_GELU, n, x, bias, row_bias, y); break;
+    for (int64_t r = 0; r < rows; r++, x += ldx, y += ldy) {
+        const vf all = v_all(row_bias ? row_bias[r] : 0);
+        int64_t i = 0;
+        for (; i + VL <= n; i += VL)
+            v_store(y + i, v_act(act, v_load(x + i) + (bias ? v_load(bias + i) : (vf){ 0 }) + all));
+        if (i < n) {
+            const vf some = bias ? v_load_part(bias + i, n - i) : (vf){ 0 };
+            v_store_part(y + i, n - i, v_act(act, v_load_part(x + i, n - i) + some + all));
+        }
     }
 }
 
-static inline __attribute__((always_inline)) void deriv(cpu_act act, int64_t n, const float *x, const float *ref,
-                                                        float *y)
+void ISA_NAME(finish_f32)(cpu_act act, int64_t rows, int64_t n, const float *x, int64_t ldx, const float *bias,
+                          const float *row_bias, float *y, int64_t ldy)
 {
-    int64_t i = 0;
-    for (; i + VL <= n; i += VL)
-        v_store(y + i, v_act_grad(act, v_load(x + i), v_load(ref + i)));
-    if (i < n)
-        v_store_part(y + i, n - i, v_act_grad(act, v_load_part(x + i, n - i), v_load_part(ref + i, n - i)));
+#define FINISH(act) \
+    case act: finish(act, rows, n, x, ldx, bias, row_bias, y, ldy); break
+    switch (act) {
+        FINISH(CPU_ACT_NONE);
+        FINISH(CPU_ACT_RELU);
+        FINISH(CPU_ACT_TANH);
+        FINISH(CPU_ACT_SIGMOID);
+        FINISH(CPU_ACT_GELU);
+    }
+#undef FINISH
 }
 
-void ISA_NAME(deriv_f32)(cpu_act act, int64_t n, const float *x, const float *ref, float *y)
+static inline __attribute__((always_inline)) void deriv(cpu_act act, int64_t rows, int64_t n, const float *x,
+                                                        int64_t ldx, const float *ref, int64_t ldref, float *y,
+                                                        int64_t ldy)
 {
-    switch (act) {
-    case CPU_ACT_NONE: deriv(CPU_ACT_NONE, n, x, ref, y); break;
-    case CPU_ACT_RELU: deriv(CPU_ACT_RELU, n, x, ref, y); break;
-    case CPU_ACT_TANH: deriv(CPU_ACT_TANH, n, x, ref, y); break;
-    case CPU_ACT_SIGMOID: deriv(CPU_ACT_SIGMOID, n, x, ref, y); break;
-    case CPU_ACT_GELU: deriv(CPU_ACT_GELU, n, x, ref, y); break;
+    for (int64_t r = 0; r < rows; r++, x += ldx, ref += ldref, y += ldy) {
+        int64_t i = 0;
+        for (; i + VL <= n; i += VL)
+            v_store(y + i, v_act_grad(act, v_load(x + i), v_load(ref + i)));
+        if (i < n)
+            v_store_part(y + i, n - i, v_act_grad(act, v_load_part(x + i, n - i), v_load_part(ref + i, n - i)));
     }
+}
+
+void ISA_NAME(deriv_f32)(cpu_act act, int64_t rows, int64_t n, const float *x, int64_t ldx, const float *ref,
+                         int64_t ldref, float *y, int64_t ldy)
+{
+#define DERIV(act) \
+    case act: deriv(act, rows, n, x, ldx, ref, ldref, y, ldy); break
+    switch (act) {
+        DERIV(CPU_ACT_NONE);
+        DERIV(CPU_ACT_RELU);
+        DERIV(CPU_ACT_TANH);
+        DERIV(CPU_ACT_SIGMOID);
+        DERIV(CPU_ACT_GELU);
+    }
+#undef DERIV
 }
 
 void ISA_NAME(sums_f32)(int64_t depth, int64_t n, const float *x, const int32_t *offset, float *sum)

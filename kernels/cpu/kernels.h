@@ -125,10 +125,12 @@ typedef struct cpu_kernels {
     /* n elements to and from f32; rounds to nearest even, keeps NaN */
     void (*load)(cpu_type type, int64_t n, const void *from, float *to);
     void (*store)(cpu_type type, int64_t n, const float *from, void *to);
-    /* y = act(x + bias + row_bias), bias NULL or n values; y = x * act'(ref); to = x + y: n
-     * elements, in place allowed */
-    void (*finish)(cpu_act act, int64_t n, const float *x, const float *bias, float row_bias, float *y);
-    void (*deriv)(cpu_act act, int64_t n, const float *x, const float *ref, float *y);
+    /* y = act(x + bias + row_bias), bias NULL or n values, row_bias NULL or one for each row; y = x * act'(ref): rows
+     * of n elements, ld floats apart; to = x + y: n elements. In place allowed */
+    void (*finish)(cpu_act act, int64_t rows, int64_t n, const float *x, int64_t ldx, const float *bias,
+                   const float *row_bias, float *y, int64_t ldy);
+    void (*deriv)(cpu_act act, int64_t rows, int64_t n, const float *x, int64_t ldx, const float *ref, int64_t ldref,
+                  float *y, int64_t ldy);
     void (*add)(int64_t n, const float *x, const float *y, float *to);
     /* sum[j] += x[offset[k] + j] for each k < depth, in order; j < n */
     void (*sums)(int64_t depth, int64_t n, const float *x, const int32_t *offset, float *sum);

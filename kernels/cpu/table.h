@@ -15,8 +15,10 @@ void ISA_NAME(dots_f32)(int64_t xs, int64_t rows, int64_t depth, const float *x,
 void ISA_NAME(transpose_f32)(int64_t rows, int64_t columns, const float *from, int64_t ld, float *to, int64_t ldto);
 void ISA_NAME(panels)(cpu_type type, int64_t depth, int64_t columns, int64_t width, const void *from, int64_t ld,
                       float *to, int64_t panel);
-void ISA_NAME(finish_f32)(cpu_act act, int64_t n, const float *x, const float *bias, float row_bias, float *y);
-void ISA_NAME(deriv_f32)(cpu_act act, int64_t n, const float *x, const float *ref, float *y);
+void ISA_NAME(finish_f32)(cpu_act act, int64_t rows, int64_t n, const float *x, int64_t ldx, const float *bias,
+                          const float *row_bias, float *y, int64_t ldy);
+void ISA_NAME(deriv_f32)(cpu_act act, int64_t rows, int64_t n, const float *x, int64_t ldx, const float *ref,
+                         int64_t ldref, float *y, int64_t ldy);
 void ISA_NAME(sums_f32)(int64_t depth, int64_t n, const float *x, const int32_t *offset, float *sum);
 void ISA_NAME(add_f32)(int64_t n, const float *x, const float *y, float *to);
 void ISA_NAME(depthwise_sum_f32)(int64_t pixels, int64_t taps, int64_t channels, const float *const *x, int64_t x_step,

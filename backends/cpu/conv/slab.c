@@ -86,9 +86,9 @@ void cek__slab_copy(const slab *s, const windows *w, const cpu_kernels *kernels,
         const int64_t line = (row + r) / width, last = (row + rows - 1) / width;
         const int64_t lines = least(last - line + 1, high - line % high);
         run_copy(s, w, kernels, type, image, line / high / deep, line / high % deep, line % high, lines, to + used);
-        for (int64_t end = (line + lines) * width; r < rows && row + r < end; r++)
-            pixel[r] = (int32_t)(used + ((row + r) / width - line) * w->dim[1].step * s->height +
-                                 (row + r) % width * w->dim[2].step * s->pixel);
+        for (int64_t y = 0, x = (row + r) % width; y < lines && r < rows; y++, x = 0)
+            for (int64_t at = used + y * w->dim[1].step * s->height; x < width && r < rows; x++)
+                pixel[r++] = (int32_t)(at + x * w->dim[2].step * s->pixel);
         used += run_heights(w, lines) * s->height;
     }
 }

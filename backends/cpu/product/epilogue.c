@@ -47,17 +47,31 @@ void cek__epilogue(const cpu_kernels *kernels, const epilogue *e, int64_t row, i
     const int nothing = e->act == CPU_ACT_NONE && !e->bias && !e->row_bias;
     float *other = line + (cols + 15) / 16 * 16;
 
+    /* all rows at once, which may be short, where they go to floats by one pass */
+    if (plain && !e->accumulate && (e->deriv == CPU_ACT_NONE || (nothing && ref_plain))) {
+        float *c = (float *)(void *)element(e->c, &e->to, row, col);
+        const int64_t ldc = e->to.row_stride;
+        if (e->deriv != CPU_ACT_NONE)
+            kernels->deriv(e->deriv, rows, cols, sums, ld,
+                           (const float *)(const void *)element(e->ref, &e->ref_at, row, col), e->ref_at.row_stride, c,
+                           ldc);
+        else if (c != sums || !nothing)
+            kernels->finish(e->act, rows, cols, sums, ld, e->bias ? e->bias + col : NULL,
+                            e->row_bias ? e->row_bias + row : NULL, c, ldc);
+        return;
+    }
+
     for (int64_t i = 0; i < rows; i++, sums += ld) {
         char *c = element(e->c, &e->to, row + i, col);
         float *to = plain && !e->accumulate ? (float *)c : line;
         if (to != sums || !nothing)
-            kernels->finish(e->act, cols, sums, e->bias ? e->bias + col : NULL, e->row_bias ? e->row_bias[row + i] : 0,
-                            to);
+            kernels->finish(e->act, 1, cols, sums, 0, e->bias ? e->bias + col : NULL,
+                            e->row_bias ? e->row_bias + row + i : NULL, to, 0);
         if (e->deriv != CPU_ACT_NONE) {
             const char *ref = element(e->ref, &e->ref_at, row + i, col);
             if (!ref_plain)
                 row_load(kernels, e->ref_at.type, cols, ref, e->ref_at.col_stride, other);
-            kernels->deriv(e->deriv, cols, to, ref_plain ? (const float *)(const void *)ref : other, to);
+            kernels->deriv(e->deriv, 1, cols, to, 0, ref_plain ? (const float *)(const void *)ref : other, 0, to, 0);
         }
         if (e->accumulate && plain) {
             kernels->add(cols, (float *)c, line, (float *)c);
