@@ -60,6 +60,11 @@ void cek__epilogue(const cpu_kernels *kernels, const epilogue *e, int64_t row, i
                             e->row_bias ? e->row_bias + row : NULL, c, ldc);
         return;
     }
+    /* and columns that are rows there, as those of sums that were made in exchanged roles */
+    if (nothing && e->deriv == CPU_ACT_NONE && !e->accumulate && e->to.type == CPU_F32 && e->to.row_stride == 1) {
+        kernels->transpose(rows, cols, sums, ld, (float *)(void *)element(e->c, &e->to, row, col), e->to.col_stride);
+        return;
+    }
 
     for (int64_t i = 0; i < rows; i++, sums += ld) {
         char *c = element(e->c, &e->to, row + i, col);
