@@ -10,6 +10,7 @@
 static const double cost_copy = 1.5;        /* packing, a vector of elements, along the way they lie */
 static const double cost_transpose = 5;     /* packing across it */
 static const double cost_gather = 40;       /* element by element */
+static const double cost_far = 10;          /* waiting for a vector of what is packed and comes from L3 or beyond */
 static const double cost_run = 40;          /* beginning to read a row of memory somewhere else */
 static const double cost_c = 2;             /* reading and writing a vector of C once per block of k */
 static const double cost_store_across = 16; /* storing a vector of C element by element */
@@ -40,6 +41,12 @@ static double way_cost(pack_way way, double vectors, double transpose, double ru
     return vectors * cost_gather;
 }
 
+/* What waiting for memory adds to bringing near `vectors` of an operand of so many elements. */
+static double far_cost(const product_plan *p, pack_way way, double elements, double vectors)
+{
+    return p->keeps_a && way != PACK_DIRECT && elements * 4 > (double)p->config->b_bytes ? vectors * cost_far : 0;
+}
+
 /* The estimated time of a block of C, in cycles. */
 static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
 {
@@ -52,6 +59,8 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
     const double slab_a = blocks * (double)(ceil_div(mb, most(p->sizes.mc, 1)) * p->sizes.a_floats) / vl;
     const double slab_b = blocks * (double)p->sizes.b_floats / vl;
     return depth * rows * columns + (double)mb * columns * store + cost_task +
+           far_cost(p, p->way_a, (double)p->m * (double)p->k, depth * (double)mb / vl) +
+           far_cost(p, p->way_b, (double)p->k * (double)p->n, depth * (double)nb / vl) +
            way_cost(p->way_a, depth * (double)mb / vl, cost_copy, blocks * (double)mb,
                     depth * (double)ceil_div(mb, p->config->mc), slab_a) +
            way_cost(p->way_b, depth * (double)nb / vl, cost_transpose, blocks * (double)nb, depth, slab_b);
