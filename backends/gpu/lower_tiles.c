@@ -22,6 +22,7 @@
 #define FEW_PANELS 24             /* so few uses of A's rows do not pay for packing them */
 #define FEW_TILES 80              /* nor of B's, which are read 128 bytes at a time */
 #define CACHE_STRIDE 1024         /* elements: rows a multiple of it apart drive each other out of the first cache */
+#define STREAM_BYTES (32 << 20)   /* of C, of which no cache would have much left for whoever reads it */
 #define CONV_TILES 8              /* tiles of neighbouring pixels that share a panel of weights in the first cache */
 #define GATHER_DEPTH 8            /* fewer channels than this are collected pixel by pixel */
 #define BAND_PIXELS 256           /* whose 128 channels fill half of a second-level cache */
@@ -155,6 +156,7 @@ static void product_add(cek_op *op, cek_k_tile *a, factor A, factor B, batches o
     a->back = in_place ? panels * size.columns - a->n : 0;
     a->a_row = A.row, a->a_batch = A.batch, a->b_k = B.k, a->b_batch = B.batch;
     a->inner = of.inner, a->a_outer = A.outer, a->b_outer = B.outer;
+    a->stream = a->type == CEK_F32 && !a->accumulate && batch * a->m * a->n * sizeof(float) > STREAM_BYTES;
     split_choose(a, tiles * panels * batch);
     blocks_choose(a, tiles, panels, batch * a->splits, size);
     buffers[0] = A.place;

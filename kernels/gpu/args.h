@@ -171,6 +171,7 @@ typedef struct cek_k_tile {
     cek_u64 inner, a_outer, b_outer, c_outer; /* as in cek_k_product */
     cek_u64 splits, split_k, back;            /* back: columns by which B's last panel lies back */
     cek_u32 bias, bias_rows, accumulate, activation, act_grad, type; /* of C and ACT_REF, by its number in plugin.h */
+    cek_u32 stream, unused;                                          /* stream: C is written past the caches */
 } cek_k_tile;
 
 typedef struct cek_k_pack_weights {

@@ -85,7 +85,7 @@ DEVICE_FN void epilogue_set(epilogue *e, const cek_k_tile *a, GLOBAL char *c, GL
     e->c = c, e->type = a->type, e->accumulate = a->accumulate;
     e->bias = a->bias ? (cek_in)bias : 0, e->bias_rows = a->bias_rows;
     e->act_ref = a->act_grad ? act_ref : 0;
-    e->activation = a->activation, e->act_grad = a->act_grad;
+    e->activation = a->activation, e->act_grad = a->act_grad, e->stream = a->stream;
 }
 
 /* C from A and B; a work-item takes `panels` panels of B and `row_tiles` tiles of A, along C's rows. A is packed, or
@@ -131,6 +131,8 @@ DEVICE_FN void product(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL
             }
         }
     }
+    if (a.stream)
+        STREAMED();
 }
 
 KERNEL void tile_product(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL char *bias, GLOBAL char *act_ref,
@@ -165,6 +167,8 @@ KERNEL void tile_finish(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBA
         }
         finish_row(&e, MATRIX_AT(z, c) + row * a.c_row, a.c_column, row, column, BACK(GROUP_ID(0)), a.n, lo, hi);
     }
+    if (a.stream)
+        STREAMED();
 }
 
 /* --- convolutions, forward and backward to the input ----------------------------------------- */
@@ -228,7 +232,7 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
     e.c = AT(Y_, 2), e.type = a.type, e.accumulate = a.accumulate;
     e.bias = a.bias ? (cek_in)AT(bias, 3) : 0, e.bias_rows = 0;
     e.act_ref = a.act_grad ? AT(act_ref, 4) : 0;
-    e.activation = a.activation, e.act_grad = a.act_grad;
+    e.activation = a.activation, e.act_grad = a.act_grad, e.stream = 0;
     const cek_u32 height = data ? w.in[0] : w.out[0], width = data ? w.in[1] : w.out[1];
     const cek_u64 image = (data ? (cek_u64)w.out[0] * w.out[1] : (cek_u64)w.in[0] * w.in[1]) * a.depth;
 #define SEEN(i) (data ? seen_data(&a, pixels[i], ty, tx, X, zeros) : seen_forward(&a, pixels[i], ty, tx, X, zeros))

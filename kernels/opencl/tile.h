@@ -57,11 +57,20 @@ DEVICE_FN void store_vec(cek_u32 type, GLOBAL char *p, cek_u64 i, VEC v)
     }
 }
 
+/* Past the caches, which then need not read what is overwritten; STREAMED behind the last one. */
+#ifdef POCL_DEVICE_ADDRESS_BITS
+#define STREAM(v, p) __builtin_nontemporal_store(v, p)
+#define STREAMED() __sync_synchronize()
+#else
+#define STREAM(v, p) *(p) = (v)
+#define STREAMED()
+#endif
+
 typedef struct epilogue {
     GLOBAL char *c;             /* the result, and what lies as it does: */
     GLOBAL const char *act_ref; /* NULL: none */
     cek_in bias;                /* NULL: none */
-    cek_u32 type, activation, act_grad, accumulate, bias_rows;
+    cek_u32 type, activation, act_grad, accumulate, bias_rows, stream;
 } epilogue;
 
 DEVICE_FN VEC relu_vec(VEC v)
@@ -90,7 +99,11 @@ DEVICE_FN void finish_vec(const epilogue *e, cek_u64 place, cek_u64 row, cek_u64
     }
     if (e->accumulate)
         v += load_vec(e->type, e->c, place);
-    store_vec(e->type, e->c, place, v);
+    GLOBAL VEC *to = (GLOBAL VEC *)(e->c + place * sizeof(cek_f32));
+    if (e->stream && !((ulong)to & (sizeof(VEC) - 1)))
+        STREAM(v, to);
+    else
+        store_vec(e->type, e->c, place, v);
 }
 
 DEVICE_FN void finish_one(const epilogue *e, cek_u64 place, cek_u64 row, cek_u64 column, cek_f32 v)

@@ -208,7 +208,7 @@ KERNEL void winograd_images(GLOBAL char *X_, GLOBAL char *U_, GLOBAL char *Y_, G
     e.c = AT(Y_, 2), e.type = a.type, e.accumulate = a.accumulate;
     e.bias = a.bias ? (cek_in)AT(bias, 3) : 0, e.bias_rows = 0;
     e.act_ref = a.act_grad ? AT(act_ref, 4) : 0;
-    e.activation = a.activation, e.act_grad = a.act_grad;
+    e.activation = a.activation, e.act_grad = a.act_grad, e.stream = 0;
     for (cek_u64 c = 0; c < a.from; c += VW)
         VSTORE((VEC)0.0f, zeros + c);
     for (cek_u64 block = block_first; block < block_end; block++) {
