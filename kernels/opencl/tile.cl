@@ -193,8 +193,33 @@ KERNEL void tile_pack_weights(GLOBAL char *from, GLOBAL char *to, const cek_k_pa
             to_all[panels * a.taps * depth * NR + i] = 0.0f;
 }
 
-/* A pixel of the result, and where its image begins in what is read. */
-typedef struct pixel { cek_u32 y, x; cek_u64 image; } pixel;
+/* A pixel of the result, its number there, and where its image begins in what is read. */
+typedef struct pixel { cek_u32 y, x; cek_u64 place, image; } pixel;
+
+/* Pixel `at` of images of so many rows and columns. Where the gradient of the input strides, pixels that are a stride
+ * apart follow each other: all of a tile then see something through a tap, or none does. */
+DEVICE_FN pixel pixel_of(const cek_k_conv_tile *a, cek_u64 at, cek_u32 height, cek_u32 width, cek_u64 image,
+                         cek_u32 strided)
+{
+    const cek_u64 area = (cek_u64)height * width, number = at / area;
+    cek_u64 rest = at % area;
+    pixel p;
+    if (strided) {
+        const cek_u32 *stride = a->window.stride;
+        cek_u32 y = 0, rows = (height + stride[0] - 1) / stride[0];
+        cek_u32 x = 0, columns = (width + stride[1] - 1) / stride[1];
+        for (; rest >= (cek_u64)rows * width; rows = (height - y + stride[0] - 1) / stride[0])
+            rest -= (cek_u64)rows * width, y++;
+        for (; rest >= (cek_u64)rows * columns; columns = (width - x + stride[1] - 1) / stride[1])
+            rest -= (cek_u64)rows * columns, x++;
+        p.y = (cek_u32)(rest / columns) * stride[0] + y, p.x = (cek_u32)(rest % columns) * stride[1] + x;
+    } else {
+        p.y = (cek_u32)(rest / width), p.x = (cek_u32)(rest % width);
+    }
+    p.place = number * area + (cek_u64)p.y * width + p.x;
+    p.image = number * image;
+    return p;
+}
 
 /* What a pixel sees through a tap, a row of A: a pointer to that pixel's channels, or to zeros. */
 DEVICE_FN cek_in seen_forward(const cek_k_conv_tile *a, pixel p, cek_u32 ty, cek_u32 tx, cek_in X, cek_in zeros)
@@ -239,10 +264,8 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
     for (cek_u64 t = tile_first; t < tile_end; t++) {
         pixel pixels[MR];
         for (int i = 0; i < MR; i++) {
-            cek_u64 at = t * MR + i < a.pixels ? t * MR + i : a.pixels - 1;
-            pixels[i].x = (cek_u32)(at % width), at /= width;
-            pixels[i].y = (cek_u32)(at % height);
-            pixels[i].image = at / height * image;
+            const cek_u64 at = t * MR + i < a.pixels ? t * MR + i : a.pixels - 1;
+            pixels[i] = pixel_of(&a, at, height, width, image, data && a.strided);
         }
         cek_f32 gathered[CEK_K_GATHER_VALUES * MR];
         if (gather)
@@ -269,6 +292,13 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
                     for (cek_u32 tx = 0; tx < w.taps[1]; tx++) {
 #define SEEN_ROW(i) cek_in r##i = SEEN(i);
                         ROWS(SEEN_ROW)
+#define SEES_ROW(i) sees |= r##i != zeros;
+                        cek_u32 sees = !data || !a.strided;
+                        ROWS(SEES_ROW)
+                        if (!sees) {
+                            b += a.depth * NR;
+                            continue;
+                        }
 #define A_OF(i) r##i[c]
                         for (cek_u64 c = 0; c < a.depth; c++, b += NR) {
                             const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
@@ -278,7 +308,7 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
                     }
             }
 #define CONV_FINISH(i) if (t * MR + i < a.pixels) \
-                finish_row(&e, (t * MR + i) * a.columns, 1, t * MR + i, panel * NR, 0, a.columns, lo##i, hi##i);
+                finish_row(&e, pixels[i].place * a.columns, 1, t * MR + i, panel * NR, 0, a.columns, lo##i, hi##i);
             ROWS(CONV_FINISH)
         }
     }
