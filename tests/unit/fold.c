@@ -226,6 +226,26 @@ START_TEST(weights_in_pieces_stay)
 }
 END_TEST
 
+/* They would be rounded twice. */
+START_TEST(weights_of_16_bits_stay)
+{
+    cek_model *m = net_make(&nets[_i], 1);
+    int chains[2];
+
+    for (int scales = 0; scales < 2; scales++) {
+        const cek__folding folding = { .scales = scales };
+        cek__graph graph;
+
+        assert_ok(cek__model_compose(m, &(cek__purpose){ .folding = &folding, .low = CEK_BF16 }, &graph));
+        chains[scales] = count(&graph, CEK__PART_CHAIN);
+        cek__graph_clear(&graph);
+    }
+    ck_assert_int_ge(chains[0], 2);
+    ck_assert_int_eq(chains[1], chains[0]);
+    cek_model_free(m);
+}
+END_TEST
+
 /* ---- chains ---- */
 
 #define IN(code_, ...)                      \
@@ -415,6 +435,7 @@ int main(void)
     tcase_add_loop_test(tcase, what_is_read_twice_stays, 0, all);
     tcase_add_test(tcase, what_a_caller_reads_stays);
     tcase_add_test(tcase, weights_in_pieces_stay);
+    tcase_add_loop_test(tcase, weights_of_16_bits_stay, 0, all);
     tcase_add_loop_test(tcase, what_multiplies_and_adds_goes_into_weights_and_nothing_else_does, 0,
                         sizeof chains / sizeof *chains);
     tcase_add_test(tcase, prepared_again_it_is_of_the_weights_that_are_there_and_not_before);
