@@ -34,6 +34,7 @@ shell_tests = \
     %D%/numpy.sh \
     %D%/onnx.sh \
     %D%/opencl.sh \
+    %D%/readme.sh \
     %D%/tutorial.sh
 
 # The libraries', in alphabetical order.
