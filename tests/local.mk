@@ -823,10 +823,22 @@ unit_tests += %D%/unit/threads
 cpu_unit_libs = backends/cpu/libcpu.la $(kernels_cpu_libraries) backends/host/libhost.la backends/common/libcommon.la $(unit_libs)
 
 unit_tests += %D%/unit/cpu_gemm
-%C%_unit_cpu_gemm_SOURCES = %D%/unit/cpu_gemm.c %D%/unit/cpu_products.h
+%C%_unit_cpu_gemm_SOURCES = %D%/unit/cpu_gemm.c %D%/unit/cpu_products.h %D%/unit/gemm_problem.h
 %C%_unit_cpu_gemm_CPPFLAGS = $(unit_cppflags)
 %C%_unit_cpu_gemm_LDFLAGS = $(check_ldflags)
 %C%_unit_cpu_gemm_LDADD = $(cpu_unit_libs)
+
+unit_tests += %D%/unit/cpu_gemm_plan
+%C%_unit_cpu_gemm_plan_SOURCES = %D%/unit/cpu_gemm_plan.c %D%/unit/cpu_products.h %D%/unit/gemm_problem.h
+%C%_unit_cpu_gemm_plan_CPPFLAGS = $(unit_cppflags)
+%C%_unit_cpu_gemm_plan_LDFLAGS = $(check_ldflags)
+%C%_unit_cpu_gemm_plan_LDADD = $(cpu_unit_libs)
+
+unit_tests += %D%/unit/cpu_narrow
+%C%_unit_cpu_narrow_SOURCES = %D%/unit/cpu_narrow.c %D%/unit/cpu_products.h
+%C%_unit_cpu_narrow_CPPFLAGS = $(unit_cppflags)
+%C%_unit_cpu_narrow_LDFLAGS = $(check_ldflags)
+%C%_unit_cpu_narrow_LDADD = $(cpu_unit_libs)
 
 unit_tests += %D%/unit/cpu_amx
 %C%_unit_cpu_amx_SOURCES = %D%/unit/cpu_amx.c %D%/unit/cpu_products.h
@@ -835,10 +847,16 @@ unit_tests += %D%/unit/cpu_amx
 %C%_unit_cpu_amx_LDADD = $(cpu_unit_libs)
 
 unit_tests += %D%/unit/cpu_conv
-%C%_unit_cpu_conv_SOURCES = %D%/unit/cpu_conv.c %D%/unit/cpu_products.h
+%C%_unit_cpu_conv_SOURCES = %D%/unit/cpu_conv.c %D%/unit/cpu_products.h %D%/unit/conv_problem.h
 %C%_unit_cpu_conv_CPPFLAGS = $(unit_cppflags)
 %C%_unit_cpu_conv_LDFLAGS = $(check_ldflags)
 %C%_unit_cpu_conv_LDADD = $(cpu_unit_libs)
+
+unit_tests += %D%/unit/cpu_conv_plan
+%C%_unit_cpu_conv_plan_SOURCES = %D%/unit/cpu_conv_plan.c %D%/unit/cpu_products.h %D%/unit/conv_problem.h
+%C%_unit_cpu_conv_plan_CPPFLAGS = $(unit_cppflags)
+%C%_unit_cpu_conv_plan_LDFLAGS = $(check_ldflags)
+%C%_unit_cpu_conv_plan_LDADD = $(cpu_unit_libs)
 
 unit_tests += %D%/unit/cpu_threads
 %C%_unit_cpu_threads_SOURCES = %D%/unit/cpu_threads.c

@@ -1,0 +1,316 @@
+/* cpu_conv_plan.c - how convolutions of the CPU backend are computed: by which method, in memory in proportion, with
+ * bits that follow from no number of workers and from no packing, and nothing touched beside operands. */
+#include "tests/unit/conv_problem.h"
+
+/* Plans alone: what tiles of products or padding would waste is seen, memory stays in proportion for any number of
+ * channels and workers, and how many workers there are changes no choice: bits would follow. */
+START_TEST(transforms_are_chosen_where_they_pay)
+{
+    static const struct {
+        int direction, transformed, few; /* tiles, so that weights are transformed where they are used */
+        geometry g;
+    } cases[] = {
+        { CONV_FORWARD, 1, 0, { 8, 256, 256, 1, { NONE, { 28, 3, 1, 1, 1, 1 }, { 28, 3, 1, 1, 1, 1 } } } },
+        { CONV_BACKWARD_DATA, 1, 0, { 8, 256, 256, 1, { NONE, { 28, 3, 1, 1, 1, 1 }, { 28, 3, 1, 1, 1, 1 } } } },
+        { CONV_BACKWARD_WEIGHTS, 1, 0, { 8, 256, 256, 1, { NONE, { 28, 3, 1, 1, 1, 1 }, { 28, 3, 1, 1, 1, 1 } } } },
+        { CONV_FORWARD, 1, 1, { 8, 512, 512, 1, { NONE, { 7, 3, 1, 1, 1, 1 }, { 7, 3, 1, 1, 1, 1 } } } },
+        { CONV_BACKWARD_DATA, 1, 1, { 8, 512, 512, 1, { NONE, { 7, 3, 1, 1, 1, 1 }, { 7, 3, 1, 1, 1, 1 } } } },
+        { CONV_FORWARD, 1, 1, { 2, 150, 70, 1, { NONE, { 15, 3, 1, 1, 1, 1 }, { 16, 3, 1, 1, 0, 2 } } } },
+        { CONV_BACKWARD_DATA, 1, 1, { 2, 150, 70, 1, { NONE, { 15, 3, 1, 1, 1, 1 }, { 16, 3, 1, 1, 0, 2 } } } },
+        /* dx has four pixels, however many dy has */
+        { CONV_BACKWARD_DATA, 0, 0, { 1, 64, 64, 1, { NONE, { 2, 3, 1, 1, 20, 20 }, { 2, 3, 1, 1, 20, 20 } } } },
+        /* 33 channels fill two tiles of 32, 9 times 33 fill ten */
+        { CONV_BACKWARD_WEIGHTS, 0, 0, { 16, 33, 512, 1, { NONE, { 3, 3, 1, 1, 1, 1 }, { 3, 3, 1, 1, 1, 1 } } } },
+    };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+            conv_plan plan;
+            conv_desc d;
+            desc_make(&cases[c].g, &(kind){ 0 }, (conv_direction)cases[c].direction, &d);
+            cek__conv_plan(&d, config, 1, &plan);
+            EXPECT(plan.inexact == cases[c].transformed && (plan.winograd.depth != 0) == cases[c].few,
+                   "%s, case %d: %s", config->isa, (int)c, plan.algorithm);
+        }
+        for (int64_t channels = 16; channels <= 1 << 20; channels *= 4)
+            for (int c = 0; c < 18; c++) { /* one image, whose tiles are fewer than the workers, or eight */
+                conv_plan plan, alone;
+                conv_desc d;
+                const geometry g = { c < 9 ? 1 : 8,
+                                     c % 3 == 1 ? 16 : channels,
+                                     c % 3 == 2 ? 16 : channels,
+                                     1,
+                                     { NONE, { 28, 3, 1, 1, 1, 1 }, { 28, 3, 1, 1, 1, 1 } } };
+                desc_make(&g, &(kind){ 0 }, (conv_direction)(c / 3 % 3), &d);
+                cek__conv_plan(&d, config, 1, &alone);
+                cek__conv_plan(&d, config, 64, &plan);
+                EXPECT(plan.algorithm == alone.algorithm, "%s, %ld to %ld channels, direction %d: %s alone, %s",
+                       config->isa, (long)g.in_channels, (long)g.out_channels, (int)d.direction, alone.algorithm,
+                       plan.algorithm);
+                EXPECT(!plan.inexact || plan.workspace_bytes <= (256u << 20) + 64 * (16u << 20),
+                       "%s, %ld to %ld channels, direction %d: %zu bytes", config->isa, (long)g.in_channels,
+                       (long)g.out_channels, (int)d.direction, plan.workspace_bytes);
+            }
+    }
+}
+END_TEST
+
+/* One tap without padding is a product of pixels, with strides too, each of whose gradients goes to a pixel of its own.
+ * Values: cpu_conv.c. */
+START_TEST(one_tap_is_a_product_backward_with_and_without_strides)
+{
+    static const struct {
+        const char *algorithm;
+        geometry g;
+    } cases[] = {
+        { "gemm", { 3, 20, 37, 1, { NONE, { 4, 1, 1, 1, 0, 0 }, { 5, 1, 1, 1, 0, 0 } } } },
+        { "gemm, spread", { 2, 40, 35, 1, { NONE, { 9, 1, 2, 1, 0, 0 }, { 30, 1, 2, 1, 0, 0 } } } },
+        { "gemm, spread", { 2, 20, 10, 2, { NONE, { 5, 1, 2, 1, 0, 0 }, { 6, 1, 3, 1, 0, 0 } } } },
+        /* a gradient of padding is no pixel's */
+        { "scattered gemm", { 1, 32, 20, 1, { NONE, { 6, 1, 2, 1, 0, 2 }, { 25, 1, 3, 1, 0, 3 } } } },
+    };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+            conv_plan plan;
+            conv_desc d;
+            desc_make(&cases[c].g, &(kind){ 0 }, CONV_BACKWARD_DATA, &d);
+            cek__conv_plan(&d, config, 1, &plan);
+            EXPECT(strcmp(plan.algorithm, cases[c].algorithm) == 0, "%s, case %d: \"%s\"", config->isa, (int)c,
+                   plan.algorithm);
+        }
+}
+END_TEST
+
+/* A line of any length is no reason for a worker's memory to have one, nor for offsets that 32 bits do not hold. Plans
+ * alone. */
+START_TEST(memory_stays_in_proportion_to_blocks_however_long_a_line_is)
+{
+    static const geometry lines[] = {
+        { 1, 64, 64, 1, { NONE, NONE, { 1 << 20, 3, 1, 1, 1, 1 } } },
+        { 1, 64, 64, 1, { NONE, NONE, { 1 << 20, 3, 2, 1, 1, 1 } } },
+        { 1, 1, 80000, 1, { NONE, NONE, { 30002, 3, 1, 1, 0, 0 } } },
+    };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (size_t g = 0; g < sizeof lines / sizeof *lines; g++) {
+            conv_plan plan;
+            conv_desc d;
+            desc_make(&lines[g], &(kind){ 0 }, (conv_direction)_i, &d);
+            cek__conv_plan(&d, config, 1, &plan);
+            EXPECT(plan.workspace_bytes <= 32 << 20, "%s, geometry %d: %zu bytes: %s", config->isa, (int)g,
+                   plan.workspace_bytes, plan.algorithm);
+            EXPECT(plan.product.way_b != PACK_DIRECT || plan.product.sizes.kc * d.out_channels <= INT32_MAX,
+                   "%s, geometry %d: blocks of %ld: %s", config->isa, (int)g, (long)plan.product.sizes.kc,
+                   plan.algorithm);
+        }
+}
+END_TEST
+
+/* Plans alone, of any shapes: in which order sums are made, and with which instructions. */
+START_TEST(what_decides_bits_follows_from_no_number_of_workers)
+{
+    const cpu_config *config;
+    uint32_t state = 11;
+    for (int i = 0; i < 300; i++) {
+        const int64_t groups = next_random(&state) % 4 ? 1 : 1 + next_random(&state) % 4;
+        geometry g = { 1 + next_random(&state) % 20,
+                       groups * (1 + next_random(&state) % 200),
+                       groups * (1 + next_random(&state) % 200),
+                       groups,
+                       { NONE, NONE, NONE } };
+        for (int dim = next_random(&state) % 8 == 0 ? 0 : 1; dim < 3; dim++) {
+            const int64_t kernel = 1 + next_random(&state) % 5, size = kernel + next_random(&state) % 60;
+            g.dim[dim].in = size;
+            g.dim[dim].kernel = kernel;
+            g.dim[dim].stride = 1 + next_random(&state) % 4 / 3;
+            g.dim[dim].before = g.dim[dim].after = next_random(&state) % kernel;
+        }
+        const cpu_type type = next_random(&state) % 3 ? CPU_F32 : CPU_BF16;
+        const kind k = { .x = type, .w = type, .y = type, .accumulate = (int)(next_random(&state) % 2) };
+        for (int direction = CONV_FORWARD; direction <= CONV_BACKWARD_WEIGHTS; direction++)
+            for (int c = 0; (config = cek__config_at(c)) != NULL; c++) {
+                conv_plan alone, plan;
+                conv_desc d;
+                desc_make(&g, &k, (conv_direction)direction, &d);
+                cek__conv_plan(&d, config, 1, &alone);
+                for (int workers = 3; workers <= 64; workers *= 4) {
+                    cek__conv_plan(&d, config, workers, &plan);
+                    const product_plan *p = &alone.product, *q = &plan.product;
+                    const winograd_plan *v = &alone.winograd, *w = &plan.winograd;
+                    const scatter_plan *s = &alone.scatter, *t = &plan.scatter;
+                    EXPECT(plan.method == alone.method && plan.algorithm == alone.algorithm &&
+                               plan.pixels == alone.pixels && p->splits == q->splits &&
+                               p->split_depth == q->split_depth && p->sizes.kc == q->sizes.kc &&
+                               p->in_place == q->in_place && p->add == q->add && p->words == q->words &&
+                               v->form == w->form && v->depth == w->depth && v->splits == w->splits &&
+                               v->rows == w->rows && s->channels == t->channels && s->images == t->images &&
+                               s->lines == t->lines && s->heights == t->heights && s->rows == t->rows &&
+                               s->sizes.kc == t->sizes.kc,
+                           "%s, case %d, direction %d, %d workers: \"%s\", not \"%s\"", config->isa, i, direction,
+                           workers, plan.algorithm, alone.algorithm);
+                }
+            }
+    }
+}
+END_TEST
+
+/* Without threads: what is touched where nothing may be ends the test. */
+START_TEST(nothing_beside_operands_is_touched)
+{
+    for (int first = 0; first < 2; first++)
+        for (int type = CPU_F32; type <= CPU_F16; type++) {
+            const cpu_type t = (cpu_type)type, tw = _i == CONV_BACKWARD_WEIGHTS ? CPU_F32 : t;
+            const kind k = { .x = t, .w = tw, .y = t, .bias = 1, .accumulate = first, .deriv = CPU_ACT_RELU };
+            for (int g = 0; g < GEOMETRIES; g++) {
+                const cpu_config *config;
+                problem p, q;
+                problem_make(&geometries[g], &k, (conv_direction)_i, &p);
+                const outcome o = outcome_of(&p);
+                q = p;
+                q.x = fenced(k.x, p.nx, p.x, first);
+                q.w = fenced(k.w, p.nw, p.w, first);
+                q.y = fenced(k.y, p.ny, p.y, first);
+                q.ref = fenced(k.x, p.nx, p.ref, first);
+                q.bias = fenced(CPU_F32, p.nb, p.bias, first);
+                for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+                    void *out = fenced(o.type, o.n, o.old, first);
+                    float *dbias = fenced(CPU_F32, p.nb, p.bias, first);
+                    run(&q, &k, config, NULL, out, dbias);
+                    fenced_free(o.type, o.n, out);
+                    fenced_free(CPU_F32, p.nb, dbias);
+                }
+                fenced_free(k.x, p.nx, q.x);
+                fenced_free(k.w, p.nw, q.w);
+                fenced_free(k.y, p.ny, q.y);
+                fenced_free(k.x, p.nx, q.ref);
+                fenced_free(CPU_F32, p.nb, q.bias);
+                problem_free(&p);
+            }
+        }
+}
+END_TEST
+
+START_TEST(bits_do_not_depend_on_the_number_of_workers)
+{
+    const kind k = { .bias = 1 };
+    for (int g = 0; g < GEOMETRIES; g++) {
+        const cpu_config *config = cek__config_at(0);
+        problem p;
+        problem_make(&geometries[g], &k, (conv_direction)_i, &p);
+        const outcome o = outcome_of(&p);
+        void *first = copied(o.type, o.n, o.old);
+        float *first_bias = copied(CPU_F32, p.nb, p.bias);
+        run(&p, &k, config, NULL, first, first_bias);
+        for (int workers = 2; workers <= 5; workers += 3) {
+            cpu_threads *threads;
+            ck_assert_int_eq(cek__threads_create(workers, NULL, 0, &threads), 0);
+            void *out = copied(o.type, o.n, o.old);
+            float *dbias = copied(CPU_F32, p.nb, p.bias);
+            run(&p, &k, config, threads, out, dbias);
+            EXPECT(memcmp(out, first, (size_t)o.n * 4) == 0, "geometry %d, %d workers", g, workers);
+            ck_assert_mem_eq(dbias, first_bias, (size_t)p.nb * 4);
+            filled_free(o.type, o.n, out);
+            filled_free(CPU_F32, p.nb, dbias);
+            cek__threads_destroy(threads);
+        }
+        filled_free(o.type, o.n, first);
+        filled_free(CPU_F32, p.nb, first_bias);
+        problem_free(&p);
+    }
+}
+END_TEST
+
+/* By any configuration and method, of what one thread packs or two. Those that have no product take none. */
+START_TEST(packed_weights_give_the_same_bits)
+{
+    const kind k = { .bias = 1, .integers = _i, .act = CPU_ACT_RELU };
+    const cpu_config *config;
+    cpu_threads *threads;
+    ck_assert_int_eq(cek__threads_create(2, NULL, 0, &threads), 0);
+    for (int g = 0; g < GEOMETRIES; g++) {
+        problem p;
+        problem_make(&geometries[g], &k, CONV_FORWARD, &p);
+        for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+            problem q = p;
+            conv_plan plan;
+            float *plain = copied(CPU_F32, p.ny, p.y), *packed = copied(CPU_F32, p.ny, p.y);
+            q.d.packed = 1;
+            cek__conv_plan(&q.d, config, 2, &plan);
+            const int64_t floats = cek__conv_packed_floats(&plan);
+            EXPECT((floats == 0) == (strcmp(plan.algorithm, "depthwise") == 0), "%s, geometry %d: %s", config->isa, g,
+                   plan.algorithm);
+            if (floats) {
+                q.w = guarded((size_t)floats * 4, 0xff);
+                cek__conv_pack(&plan, g % 2 ? threads : NULL, p.w, q.w);
+                run(&p, &k, config, threads, plain, NULL);
+                run(&q, &k, config, threads, packed, NULL);
+                EXPECT(memcmp(plain, packed, (size_t)p.ny * 4) == 0, "%s, geometry %d: %s", config->isa, g,
+                       plan.algorithm);
+                guard_free(q.w, (size_t)floats * 4);
+            }
+            filled_free(CPU_F32, p.ny, plain);
+            filled_free(CPU_F32, p.ny, packed);
+        }
+        problem_free(&p);
+    }
+    cek__threads_destroy(threads);
+}
+END_TEST
+
+/* What they multiply by zero is not strict, but is nothing: forward, sums have the order of single pixels; of
+ * gradients integers are exact. */
+START_TEST(pixels_are_taken_together_where_they_fill_vectors)
+{
+    const kind k = { .bias = 1,
+                     .act = CPU_ACT_RELU,
+                     .deriv = CPU_ACT_RELU,
+                     .accumulate = _i != CONV_FORWARD,
+                     .integers = _i != CONV_FORWARD };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int parts = 1; parts <= 2; parts++) {
+            const geometry g = together(config, (conv_direction)_i, parts);
+            problem p;
+            void *out[2];
+            problem_make(&g, &k, (conv_direction)_i, &p);
+            const outcome o = outcome_of(&p);
+            for (int strict = 0; strict < 2; strict++) {
+                const int wide = !strict || _i == CONV_BACKWARD_WEIGHTS;
+                conv_plan plan;
+                p.d.strict = strict;
+                cek__conv_plan(&p.d, config, 1, &plan);
+                EXPECT(plan.pixels == (wide ? parts : 1), "%s: %ld pixels, %d", config->isa, (long)plan.pixels, parts);
+                EXPECT(plan.inexact == (!strict && parts > 1 && _i != CONV_BACKWARD_WEIGHTS), "%s", config->isa);
+                out[strict] = copied(o.type, o.n, o.old);
+                float *dbias = copied(CPU_F32, p.nb, p.bias);
+                run(&p, &k, config, NULL, out[strict], dbias);
+                filled_free(CPU_F32, p.nb, dbias);
+            }
+            EXPECT(memcmp(out[0], out[1], (size_t)o.n * 4) == 0, "%s, %d pixels together", config->isa, parts);
+            filled_free(o.type, o.n, out[0]);
+            filled_free(o.type, o.n, out[1]);
+            problem_free(&p);
+        }
+}
+END_TEST
+
+int main(void)
+{
+    memory_keep();
+    Suite *suite = suite_create("cpu_conv_plan");
+    TCase *tests = tcase_create("conv plan");
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, transforms_are_chosen_where_they_pay);
+    tcase_add_test(tests, one_tap_is_a_product_backward_with_and_without_strides);
+    tcase_add_loop_test(tests, memory_stays_in_proportion_to_blocks_however_long_a_line_is, CONV_FORWARD,
+                        CONV_BACKWARD_WEIGHTS + 1);
+    tcase_add_test(tests, what_decides_bits_follows_from_no_number_of_workers);
+    tcase_add_loop_test(tests, nothing_beside_operands_is_touched, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
+    tcase_add_loop_test(tests, bits_do_not_depend_on_the_number_of_workers, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
+    tcase_add_loop_test(tests, packed_weights_give_the_same_bits, 0, 2);
+    tcase_add_loop_test(tests, pixels_are_taken_together_where_they_fill_vectors, CONV_FORWARD,
+                        CONV_BACKWARD_WEIGHTS + 1);
+    suite_add_tcase(suite, tests);
+    return suite_run(suite);
+}

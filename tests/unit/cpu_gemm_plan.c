@@ -1,0 +1,201 @@
+/* cpu_gemm_plan.c - how products of the CPU backend are cut up: what decides bits follows from no number of workers,
+ * what is read where it lies, and nothing is touched beside operands and workspace. */
+#include "tests/unit/gemm_problem.h"
+
+/* 1 .. 4096, and as many of each length in bits. */
+static int64_t any_size(uint32_t *state)
+{
+    const uint32_t limit = 1u << next_random(state) % 13;
+    return 1 + next_random(state) % limit;
+}
+
+/* Packing would be as much work as the product. */
+START_TEST(a_matrix_that_lies_along_few_rows_is_read_where_it_lies)
+{
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int type = CPU_F32; type <= CPU_F16; type++)
+            for (int64_t few = 1; few <= 9; few++)
+                for (int swapped = 0; swapped < 2; swapped++) {
+                    const gemm_matrix x = { (cpu_type)type, 300, 1, 0 }, w = { (cpu_type)type, 5000, 1, 0 };
+                    const gemm_matrix xt = { (cpu_type)type, 1, 300, 0 }, wt = { (cpu_type)type, 1, 5000, 0 };
+                    const gemm_desc d = { .m = swapped ? 5000 : few,
+                                          .n = swapped ? few : 5000,
+                                          .k = 300,
+                                          .batch = 1,
+                                          .a = swapped ? wt : x,
+                                          .b = swapped ? xt : w,
+                                          .c = { CPU_F32, swapped ? few : 5000, 1, 0 } };
+                    for (int workers = 1; workers <= 256; workers *= 4) {
+                        gemm_plan plan;
+                        cek__gemm_plan(&d, config, workers, &plan);
+                        EXPECT(plan.product.thin == (few <= 7) && (few > 7 || plan.swapped == swapped),
+                               "%s: type %d, %d of them%s, %d workers: \"%s\"", config->isa, type, (int)few,
+                               swapped ? ", as columns" : "", workers, plan.algorithm);
+                    }
+                }
+}
+END_TEST
+
+/* Which thread does what must not matter, nor how many there are: for the best configuration and for tiles that each
+ * thread must set up. */
+static void bits_check(const cpu_config *config, const shape *s, const kind *k)
+{
+    problem p;
+    problem_make(s, k, &p);
+    float *first = copied(CPU_F32, p.nc, p.c), *first_sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
+    run(&p, k, config, NULL, first, first_sum);
+    for (int workers = 2; workers <= 7; workers += 2) {
+        cpu_threads *threads;
+        ck_assert_int_eq(cek__threads_create(workers, NULL, 0, &threads), 0);
+        float *c = copied(CPU_F32, p.nc, p.c), *sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
+        run(&p, k, config, threads, c, sum);
+        ck_assert_mem_eq(c, first, (size_t)p.nc * 4);
+        ck_assert_mem_eq(sum, first_sum, (size_t)(p.d.m * p.d.batch) * 4);
+        filled_free(CPU_F32, p.nc, c);
+        filled_free(CPU_F32, p.d.m * p.d.batch, sum);
+        cek__threads_destroy(threads);
+    }
+    filled_free(CPU_F32, p.nc, first);
+    filled_free(CPU_F32, p.d.m * p.d.batch, first_sum);
+    problem_free(&p);
+}
+
+START_TEST(bits_do_not_depend_on_the_number_of_workers)
+{
+    const cpu_config *config = _i ? cek__config_select("amx-model") : cek__config_at(0);
+    const kind kinds[] = { { .spread = 1 },
+                           { .spread = 1, .flip_b = 1, .bias = 1, .sum = 1 },
+                           { .spread = 1, .flip_a = 1 },
+                           { .spread = 1, .flip_b = 1 },
+                           { .spread = 1, .a = CPU_BF16, .b = CPU_BF16, .bias = 1, .sum = 1 },
+                           { .spread = 1, .a = CPU_BF16, .b = CPU_BF16, .flip_a = 1, .flip_b = 1 } };
+    for (int s = 0; s < SHAPES; s++)
+        for (size_t k = _i ? 4 : 0; k < sizeof kinds / sizeof *kinds; k++)
+            bits_check(config, &shapes[s], &kinds[k]);
+    /* with roles exchanged C is not added to in place; which roles are faster depends on how many tasks there are */
+    bits_check(config, &(shape){ 54, 137, 699, 1 }, &(kind){ .spread = 1, .flip_a = 1, .flip_c = 1, .accumulate = 1 });
+    bits_check(config, &(shape){ 89, 283, 695, 1 }, &(kind){ .spread = 1, .flip_a = 1, .flip_b = 1, .accumulate = 1 });
+}
+END_TEST
+
+/* Plans alone, of any shapes: in which order sums are made, and with which instructions. */
+START_TEST(what_decides_bits_follows_from_no_number_of_workers)
+{
+    const cpu_config *config;
+    uint32_t state = 5;
+    for (int i = 0; i < 300; i++) {
+        const int64_t size[] = { any_size(&state), any_size(&state), any_size(&state), 1 + next_random(&state) % 3 };
+        const int any = (int)next_random(&state);
+        const cpu_type type = any >> 8 & 1 ? CPU_BF16 : CPU_F32;
+        const gemm_desc d = { .m = size[0],
+                              .n = size[1],
+                              .k = size[2],
+                              .batch = size[3],
+                              .accumulate = any & 1,
+                              .sum = any >> 1 & 1,
+                              .act = any >> 2 & 1 ? CPU_ACT_RELU : CPU_ACT_NONE,
+                              .a = layout(type, size[0], size[2], any >> 3 & 1, 1),
+                              .b = layout(type, size[2], size[1], any >> 4 & 1, 1),
+                              .c = layout(CPU_F32, size[0], size[1], any >> 5 & 1, 1) };
+        for (int c = 0; (config = cek__config_at(c)) != NULL; c++) {
+            gemm_plan alone, plan;
+            cek__gemm_plan(&d, config, 1, &alone);
+            for (int workers = 2; workers <= 128; workers *= 4) {
+                cek__gemm_plan(&d, config, workers, &plan);
+                const product_plan *p = &alone.product, *q = &plan.product;
+                EXPECT(plan.algorithm == alone.algorithm && plan.swapped == alone.swapped &&
+                           plan.vector == alone.vector && (plan.vector || (p->words == q->words && p->add == q->add)) &&
+                           (plan.vector || (p->splits == q->splits && p->split_depth == q->split_depth)) &&
+                           (plan.vector || (p->sizes.kc == q->sizes.kc && p->in_place == q->in_place)),
+                       "%s: %ldx%ldx%ld, %d workers: \"%s\", not \"%s\"", config->isa, (long)d.m, (long)d.n, (long)d.k,
+                       workers, plan.algorithm, alone.algorithm);
+            }
+        }
+    }
+}
+END_TEST
+
+/* As walk.h has it: behind partial results, too, whose number may be odd. */
+START_TEST(a_worker_s_memory_is_aligned)
+{
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int64_t k = 1; k < 1 << 18; k += 3001) {
+            const gemm_desc d = { .m = 1,
+                                  .n = 8,
+                                  .k = k,
+                                  .batch = 1,
+                                  .a = { CPU_F32, k, 1, 0 },
+                                  .b = { CPU_F32, 8, 1, 0 },
+                                  .c = { CPU_F32, 8, 1, 0 } };
+            gemm_plan plan;
+            cek__gemm_plan(&d, config, 4, &plan);
+            EXPECT(plan.product.partial_bytes % 64 == 0 && plan.product.worker_bytes % 64 == 0,
+                   "%s: depth %ld, %d parts", config->isa, (long)k, (int)plan.product.splits);
+        }
+}
+END_TEST
+
+/* Without threads: what is touched where nothing may be ends the test. */
+static void fences_check(const kind *k, int first)
+{
+    for (int s = 0; s < SHAPES; s++) {
+        const cpu_config *config;
+        problem p, q;
+        problem_make(&shapes[s], k, &p);
+        const int64_t sums = p.d.m * p.d.batch;
+        q = p;
+        q.a = fenced(k->a, p.na, p.a, first);
+        q.b = fenced(k->b, p.nb, p.b, first);
+        q.ref = fenced(k->c, p.nc, p.ref, first);
+        q.bias = fenced(CPU_F32, p.d.n, p.bias, first);
+        for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+            void *c = fenced(k->c, p.nc, p.c, first);
+            float *sum = fenced(CPU_F32, sums, p.sum, first);
+            run(&q, k, config, NULL, c, sum);
+            fenced_free(k->c, p.nc, c);
+            fenced_free(CPU_F32, sums, sum);
+        }
+        fenced_free(k->a, p.na, q.a);
+        fenced_free(k->b, p.nb, q.b);
+        fenced_free(k->c, p.nc, q.ref);
+        fenced_free(CPU_F32, p.d.n, q.bias);
+        problem_free(&p);
+    }
+}
+
+START_TEST(nothing_beside_operands_is_touched)
+{
+    for (int first = 0; first < 2; first++)
+        for (int flips = 0; flips < 8; flips++)
+            for (int type = CPU_F32; type <= CPU_BF16; type++)
+                fences_check(&(kind){ .flip_a = flips & 1,
+                                      .flip_b = flips >> 1 & 1,
+                                      .flip_c = flips >> 2,
+                                      .spread = 1,
+                                      .a = (cpu_type)type,
+                                      .b = (cpu_type)type,
+                                      .c = flips & 1 ? CPU_F32 : (cpu_type)type,
+                                      .accumulate = first,
+                                      .deriv = CPU_ACT_RELU,
+                                      .bias = 1,
+                                      .sum = flips >> 2 },
+                             first);
+}
+END_TEST
+
+int main(void)
+{
+    memory_keep();
+    Suite *suite = suite_create("cpu_gemm_plan");
+    TCase *tests = tcase_create("gemm plan");
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, a_matrix_that_lies_along_few_rows_is_read_where_it_lies);
+    tcase_add_loop_test(tests, bits_do_not_depend_on_the_number_of_workers, 0, 2);
+    tcase_add_test(tests, what_decides_bits_follows_from_no_number_of_workers);
+    tcase_add_test(tests, a_worker_s_memory_is_aligned);
+    tcase_add_test(tests, nothing_beside_operands_is_touched);
+    suite_add_tcase(suite, tests);
+    return suite_run(suite);
+}
