@@ -188,6 +188,15 @@ cek_status cek__conductor_settle(cek__conductor *c)
     return st;
 }
 
+cek_status cek__conductor_finish(cek__conductor *c)
+{
+    cek_status st = cek__conductor_settle(c);
+
+    for (size_t i = 0; st == CEK_OK && i < c->devices; i++)
+        st = drain(c, &c->stations[i]);
+    return st;
+}
+
 /* ---- a step that waits with its sums ---- */
 
 void cek__conductor_hold(cek__conductor *c)

@@ -63,8 +63,11 @@ void cek__conductor_hold(cek__conductor *conductor);
 CEK__CHECKED cek_status cek__conductor_await_sums(cek__conductor *conductor);
 CEK__CHECKED cek_status cek__conductor_release(cek__conductor *conductor, bool apply);
 
-/* Waits until all devices have the parameters of the last step and nothing is under way. */
+/* Waits until all devices have the parameters of the last step and nothing is under way; of a lone device, until all of
+ * it is enqueued. */
 CEK__CHECKED cek_status cek__conductor_settle(cek__conductor *conductor);
+/* The same, and no device computes any more. */
+CEK__CHECKED cek_status cek__conductor_finish(cek__conductor *conductor);
 
 /* When it is settled: the owner's optimizer of a shard, and the stream of its device. */
 cek__shard_optimizer *cek__conductor_optimizer(cek__conductor *conductor, size_t shard, cek_stream **stream);

@@ -309,7 +309,7 @@ static cek_status balance(cek_trainer *t, const cek__share *whole, const cek_ste
         CEK_TRY(rebalance(t));
     if (!cek__balance_asks(&t->balance, &index, &rows))
         return CEK_OK;
-    CEK_TRY(cek__conductor_settle(t->lineup.conductor));
+    CEK_TRY(cek__conductor_finish(t->lineup.conductor));
     CEK_TRY(cek__balance_ask(&t->balance, index, rows, t->submitted + 1, whole, block));
 out:
     return st;

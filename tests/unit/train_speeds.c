@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "cekernels/nn.h"
+#include "nn/train/schedule_inside.h"
+#include "nn/train/trainer.h"
 #include "tests/suite.h"
 
 #define ok(call) ck_assert_msg((call) == CEK_OK, "%s: %s", #call, cek_error_text())
@@ -158,6 +160,36 @@ START_TEST(a_device_that_does_not_help_is_left_out_and_costs_nothing)
 }
 END_TEST
 
+/* The step behind a question has nothing to be uploaded beside, which takes 20 ms here. */
+START_TEST(what_a_question_to_a_device_outside_holds_up_is_counted)
+{
+    static const cek_batch batch = {
+        .size = sizeof batch, .count = BATCH, .inputs = images, .targets = labels, .input_type = CEK_U8
+    };
+    const double upload = BATCH * PIXELS / 10e6;
+    double answer = 0, counted = 0;
+    world w;
+
+    world_open(&w, "2", "1T,10G", "10M", "");
+    const cek__balance *b = &w.trainer->balance;
+    const double *asking = &b->schedule->outside[1].asking;
+    for (int step = 0; step < 2000 && counted == 0; step++) {
+        while (cek_trainer_uncollected(w.trainer) < CEK_DEPTH_DEFAULT)
+            ok(cek_trainer_submit(w.trainer, &batch));
+        if (b->resumed[1] > b->steps)
+            answer = *asking;
+        ok(cek_trainer_collect(w.trainer, NULL));
+        if (b->resumed[1] == b->steps)
+            counted = *asking;
+    }
+    while (cek_trainer_uncollected(w.trainer) > 0)
+        ok(cek_trainer_collect(w.trainer, NULL));
+    ck_assert_int_eq(share(&w, 0), BATCH);
+    ck_assert_msg(answer > 0 && counted >= answer + upload, "%g s, with what it held up %g s", answer, counted);
+    world_close(&w);
+}
+END_TEST
+
 static void on_log(void *user, int level, const char *text)
 {
     (void)level;
@@ -223,6 +255,7 @@ int main(void)
     tcase_set_timeout(tc, 300);
     tcase_add_test(tc, devices_of_unequal_speed_give_the_sum_of_their_speeds);
     tcase_add_loop_test(tc, a_device_that_does_not_help_is_left_out_and_costs_nothing, 0, 2);
+    tcase_add_test(tc, what_a_question_to_a_device_outside_holds_up_is_counted);
     tcase_add_test(tc, sixty_four_devices_give_nearly_the_sum_of_their_speeds);
     tcase_add_test(tc, a_speed_that_halves_is_followed_within_20_steps);
     suite_add_tcase(suite, tc);
