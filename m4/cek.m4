@@ -109,6 +109,13 @@ AC_DEFUN([CEK_REPRODUCIBLE], [
         [CEK_PREFIX_MAP='-ffile-prefix-map=$(abs_builddir)=. -ffile-prefix-map=$(srcdir)/='])
     AC_SUBST([CEK_PREFIX_MAP])])
 
+# CEK_SMALL - CEK_SMALL_CFLAGS, for code that no step of a training waits for: a fifth smaller, where the user's CFLAGS ask for
+# speed. Behind these, since the last -O counts.
+AC_DEFUN([CEK_SMALL], [
+    CEK_SMALL_CFLAGS=
+    AS_CASE([" $CFLAGS "], [*' -O2 '*|*' -O3 '*], [CEK_TRY_CFLAG([-Os], [CEK_SMALL_CFLAGS=-Os])])
+    AC_SUBST([CEK_SMALL_CFLAGS])])
+
 # CEK_ISA(NAME, FLAGS, MACROS) - an instruction set is built where the compiler, given FLAGS and then the user's CFLAGS,
 # still targets it (CFLAGS with -mno-... may take it away).
 AC_DEFUN([CEK_ISA], [

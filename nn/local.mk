@@ -339,3 +339,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
 %C%_libcekernels_nn_la_LIBADD = core/libcekernels.la $(ZLIB_LIBS) $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
 %C%_libcekernels_nn_la_DEPENDENCIES = core/libcekernels.la $(srcdir)/%D%/libcekernels-nn.map
 EXTRA_DIST += %D%/libcekernels-nn.map
+
+# What reads and writes files, and what makes a model and its graph, once.
+%D%/formats/%.lo %D%/graph/%.lo %D%/layers/%.lo %D%/model/%.lo %D%/nets/%.lo %D%/onnx/%.lo %D%/report/%.lo: \
+    override CFLAGS += $(CEK_SMALL_CFLAGS)
