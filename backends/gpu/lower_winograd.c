@@ -27,13 +27,16 @@
 #define NEAR_BYTES ((uint64_t)12 << 20) /* of transformed weights that a last cache holds */
 #define PARTS 32     /* work-items, if there is so much to share out: each warms its part of a cache; */
 #define SUM_PARTS 16 /* of gradients of weights, which leave sums behind */
-#define SHARED_BYTES ((uint64_t)256 << 20) /* at most, of weights or sums of their gradients */
+/* At most, of transformed weights or sums of their gradients, and of what all work-items have for themselves. */
+#define MEMORY_BYTES ((uint64_t)256 << 20)
 
 /* What the shape decides. */
 typedef struct plan {
     cek_k_winograd a;
     cek__tile_size size;
     bool weights;
+    uint64_t groups;                      /* of panels, or pairs of blocks of channels: parts of each are work-items */
+    uint64_t shared_bytes, scratch_bytes; /* of all work-items together */
 } plan;
 
 static bool has_taps(const cek_conv_desc *d)
@@ -42,6 +45,40 @@ static bool has_taps(const cek_conv_desc *d)
     for (uint32_t i = 0; has && i < 2; i++)
         has = d->kernel[i] == TAPS && d->stride[i] == 1 && d->dilation[i] == 1 && d->pad_lo[i] < TAPS;
     return has;
+}
+
+static uint64_t blocks_of_channels(uint64_t channels)
+{
+    return cek__ceil_div(channels, CEK_K_CHANNELS);
+}
+
+/* The sums of a point of a block of channels of either side; SUMS of winograd.cl. */
+static uint64_t sums_of(const plan *p)
+{
+    return cek__ceil_div(CEK_K_CHANNELS, p->size.rows) * p->size.rows * CEK_K_CHANNELS;
+}
+
+static void images_share_out(plan *p)
+{
+    cek_k_winograd *a = &p->a;
+    const uint64_t blocks = cek__ceil_div(a->count, a->block), panels = cek__ceil_div(a->to, p->size.columns);
+    a->parts = blocks < PARTS ? blocks : PARTS;
+    a->panels = cek__ceil_div(panels, cek__ceil_div(PARTS, a->parts));
+    a->scratch = POINTS * (blocks_of_channels(a->from) * a->chunk + a->block * p->size.columns) +
+                 blocks_of_channels(a->from) * CEK_K_CHANNELS;
+    p->groups = cek__ceil_div(panels, a->panels);
+    p->shared_bytes = panels * POINTS * a->from * p->size.columns * sizeof(float);
+}
+
+static void weights_share_out(plan *p)
+{
+    cek_k_winograd *a = &p->a;
+    p->groups = blocks_of_channels(a->from) * blocks_of_channels(a->to);
+    a->parts = 1;
+    while (a->parts * p->groups < SUM_PARTS && 4 * a->parts * a->block <= a->count)
+        a->parts *= 2;
+    a->scratch = 2 * POINTS * a->chunk + CEK_K_CHANNELS;
+    p->shared_bytes = a->parts * p->groups * POINTS * sums_of(p) * sizeof(float);
 }
 
 static void plan_make(const cek_op *op, plan *p)
@@ -65,17 +102,13 @@ static void plan_make(const cek_op *op, plan *p)
     if (!p->weights && a->from > BLOCK_DEPTH)
         a->block = rows * (uint32_t)cek__ceil_div(a->block / 2, rows);
     a->chunk = a->block * CEK_K_PITCH;
-}
-
-static uint64_t blocks_of_channels(uint64_t channels)
-{
-    return cek__ceil_div(channels, CEK_K_CHANNELS);
-}
-
-/* The sums of a point of a block of channels of either side; SUMS of winograd.cl. */
-static uint64_t sums_of(const plan *p)
-{
-    return cek__ceil_div(CEK_K_CHANNELS, p->size.rows) * p->size.rows * CEK_K_CHANNELS;
+    if (!a->count || !a->from || !a->to)
+        return;
+    if (p->weights)
+        weights_share_out(p);
+    else
+        images_share_out(p);
+    p->scratch_bytes = a->parts * p->groups * a->scratch * sizeof(float);
 }
 
 static uint64_t weight_bytes(const plan *p)
@@ -105,12 +138,6 @@ static void images_add(cek_op *op, plan *p)
     const cek_conv_desc *d = &op->request.desc.conv;
     const cek__gpu_place nothing = { CEK__GPU_NOTHING, 0 };
     cek_k_winograd *a = &p->a;
-    const uint64_t blocks = cek__ceil_div(a->count, a->block), panels = cek__ceil_div(a->to, p->size.columns);
-    a->parts = blocks < PARTS ? blocks : PARTS;
-    a->panels = cek__ceil_div(panels, cek__ceil_div(PARTS, a->parts));
-    const uint64_t groups = cek__ceil_div(panels, a->panels);
-    a->scratch = POINTS * (blocks_of_channels(a->from) * a->chunk + a->block * p->size.columns) +
-                 blocks_of_channels(a->from) * CEK_K_CHANNELS;
     a->accumulate = a->data && cek__request_accumulates(&op->request, CEK_CONV_BACKWARD_DATA_DX);
     a->bias = !a->data && cek__request_given(&op->request, CEK_CONV_FORWARD_BIAS);
     a->activation = op->request.epilogue.activation;
@@ -119,9 +146,9 @@ static void images_add(cek_op *op, plan *p)
 
     const cek__gpu_place weights = cek__tile_as_f32(op, a->data ? CEK_CONV_BACKWARD_DATA_W : CEK_CONV_FORWARD_W,
                                                     d->w_type);
-    const cek__gpu_place packed = cek__gpu_workspace(op, panels * POINTS * a->from * p->size.columns * sizeof(float));
+    const cek__gpu_place packed = cek__gpu_workspace(op, p->shared_bytes);
     const cek__gpu_place filters[] = { weights, packed };
-    cek__gpu_step_fill(cek__tile_step(op, "winograd.cl", "winograd_filters", panels,
+    cek__gpu_step_fill(cek__tile_step(op, "winograd.cl", "winograd_filters", cek__ceil_div(a->to, p->size.columns),
                                       cek__ceil_div(a->from, CEK_K_FILTERS), 1),
                        filters, 2, a, sizeof *a);
     const cek__gpu_place buffers[] = { cek__tile_as_f32(op, a->data ? CEK_CONV_BACKWARD_DATA_DY : CEK_CONV_FORWARD_X,
@@ -130,8 +157,8 @@ static void images_add(cek_op *op, plan *p)
                                        { a->data ? CEK_CONV_BACKWARD_DATA_DX : CEK_CONV_FORWARD_Y, 0 },
                                        a->data ? nothing : cek__gpu_slot(op, CEK_CONV_FORWARD_BIAS),
                                        a->data ? cek__gpu_slot(op, CEK_CONV_BACKWARD_DATA_ACT_REF) : nothing,
-                                       cek__gpu_workspace(op, a->parts * groups * a->scratch * sizeof(float)) };
-    cek__gpu_step_fill(cek__tile_step(op, "winograd.cl", "winograd_images", a->parts, groups, 1), buffers, 6, a,
+                                       cek__gpu_workspace(op, p->scratch_bytes) };
+    cek__gpu_step_fill(cek__tile_step(op, "winograd.cl", "winograd_images", a->parts, p->groups, 1), buffers, 6, a,
                        sizeof *a);
 }
 
@@ -139,18 +166,13 @@ static void weights_add(cek_op *op, plan *p)
 {
     const cek_conv_desc *d = &op->request.desc.conv;
     cek_k_winograd *a = &p->a;
-    const uint64_t pairs = blocks_of_channels(a->from) * blocks_of_channels(a->to);
-    a->parts = 1;
-    while (a->parts * pairs < SUM_PARTS && 4 * a->parts * a->block <= a->count)
-        a->parts *= 2;
-    a->scratch = 2 * POINTS * a->chunk + CEK_K_CHANNELS;
     a->accumulate = cek__request_accumulates(&op->request, CEK_CONV_BACKWARD_WEIGHTS_DW);
-    const cek__gpu_place partial = cek__gpu_workspace(op, a->parts * pairs * POINTS * sums_of(p) * sizeof(float));
+    const cek__gpu_place partial = cek__gpu_workspace(op, p->shared_bytes);
     const cek__gpu_place buffers[] = { cek__tile_as_f32(op, CEK_CONV_BACKWARD_WEIGHTS_X, d->x_type),
                                        cek__tile_as_f32(op, CEK_CONV_BACKWARD_WEIGHTS_DY, d->y_type), partial,
-                                       cek__gpu_workspace(op, a->parts * pairs * a->scratch * sizeof(float)) };
+                                       cek__gpu_workspace(op, p->scratch_bytes) };
     const cek__gpu_place finish[] = { partial, { CEK_CONV_BACKWARD_WEIGHTS_DW, 0 } };
-    cek__gpu_step_fill(cek__tile_step(op, "winograd.cl", "winograd_weights", pairs, a->parts, 1), buffers, 4, a,
+    cek__gpu_step_fill(cek__tile_step(op, "winograd.cl", "winograd_weights", p->groups, a->parts, 1), buffers, 4, a,
                        sizeof *a);
     cek__gpu_step_fill(cek__tile_step(op, "winograd.cl", "winograd_weights_finish", a->to, 1, 1), finish, 2, a,
                        sizeof *a);
@@ -164,7 +186,8 @@ bool cek__gpu_lower_conv_winograd(cek_op *op)
         return false;
     plan_make(op, &p);
     const uint64_t width = p.size.width;
-    if (!p.a.count || p.a.from % width || p.a.to % width || !is_faster(op, &p) || weight_bytes(&p) > SHARED_BYTES)
+    if (!p.a.count || p.a.from % width || p.a.to % width || p.shared_bytes > MEMORY_BYTES ||
+        p.scratch_bytes > MEMORY_BYTES || !is_faster(op, &p))
         return false;
     if (p.weights)
         weights_add(op, &p);

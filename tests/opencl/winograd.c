@@ -160,6 +160,38 @@ START_TEST(what_has_other_windows_is_not_transformed)
 }
 END_TEST
 
+/* A work-item's squares take memory with the channels that are read, sums of gradients with all of them. */
+START_TEST(what_would_take_memory_out_of_proportion_is_not_transformed)
+{
+    static const struct {
+        uint64_t from, to;
+        bool images, weights; /* transformed */
+    } cases[] = { { 512, 512, true, true },
+                  { 1280, 1280, true, true },
+                  { 2048, 2048, false, false },
+                  { 16384, 16, false, true },
+                  { 16, 65536, true, false } };
+    door_open(&d, "opencl", options);
+    for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (uint32_t kind = 0; kind < KINDS; kind++) {
+            problem p;
+            cek_op_info info;
+            problem_make(&p, (int)kind);
+            p.arrays[2].out = p.values[2];
+            p.desc.in[0] = p.desc.in[1] = 64;
+            p.desc.in_channels = kind == 1 ? cases[i].to : cases[i].from;
+            p.desc.out_channels = kind == 1 ? cases[i].from : cases[i].to;
+            d.plugin.op_destroy(door_op(&d, &p.desc.op, p.arrays, 4, &info));
+            ck_assert_msg(!(info.flags & CEK_OP_INFO_INEXACT) == !(kind == 2 ? cases[i].weights : cases[i].images),
+                          "%u, %u: %s", i, kind, info.algorithm);
+            ck_assert_msg(info.workspace_bytes <= (uint64_t)512 << 20, "%u, %u: %llu bytes", i, kind,
+                          (unsigned long long)info.workspace_bytes);
+            problem_free(&p);
+        }
+    door_close(&d);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("opencl winograd");
@@ -167,6 +199,7 @@ int main(void)
     tcase_set_timeout(tc, 600);
     tcase_add_test(tc, transforms_cost_no_more_than_their_bits_and_strict_has_none);
     tcase_add_test(tc, what_has_other_windows_is_not_transformed);
+    tcase_add_test(tc, what_would_take_memory_out_of_proportion_is_not_transformed);
     suite_add_tcase(suite, tc);
     return failures_run(suite);
 }
