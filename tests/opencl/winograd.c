@@ -131,6 +131,41 @@ START_TEST(transforms_cost_no_more_than_their_bits_and_strict_has_none)
 }
 END_TEST
 
+static double size_of(const float *of, uint64_t count)
+{
+    double sum = 0;
+    for (uint64_t i = 0; i < count; i++)
+        sum += (double)of[i] * of[i];
+    return sqrt(sum / (double)count);
+}
+
+/* Processors with vectors of 4 and 8 floats have other register tiles, and blocks of fewer tiles. */
+START_TEST(processors_with_shorter_vectors_transform_as_well)
+{
+    enum { NUMBER = 2 * KINDS };
+    door oracle;
+    shim.width = (cl_uint)_i;
+    door_open(&d, "opencl", options);
+    door_open(&oracle, "reference", NULL);
+    for (int number = NUMBER; number < NUMBER + KINDS; number++) {
+        problem p;
+        cek_op_info info;
+        problem_make(&p, number);
+        float *want = computed(&oracle, &p, CEK_MATH_F32, &info);
+        float *got = computed(&d, &p, CEK_MATH_F32, &info);
+        char algorithm[64];
+        snprintf(algorithm, sizeof algorithm, "winograd 4x4, register tiles of 6x%d", 2 * _i);
+        ck_assert_str_eq(info.algorithm, algorithm);
+        const double error = error_of(got, want, p.counts[2]) / size_of(want, p.counts[2]);
+        ck_assert_msg(error < 64 * 0x1p-24, "%d: an error of %g", number, error);
+        free(want), free(got);
+        problem_free(&p);
+    }
+    door_close(&oracle);
+    door_close(&d);
+}
+END_TEST
+
 START_TEST(what_has_other_windows_is_not_transformed)
 {
     static const struct {
@@ -198,6 +233,8 @@ int main(void)
     TCase *tc = tcase_create("transforms");
     tcase_set_timeout(tc, 600);
     tcase_add_test(tc, transforms_cost_no_more_than_their_bits_and_strict_has_none);
+    tcase_add_loop_test(tc, processors_with_shorter_vectors_transform_as_well, 4, 5);
+    tcase_add_loop_test(tc, processors_with_shorter_vectors_transform_as_well, 8, 9);
     tcase_add_test(tc, what_has_other_windows_is_not_transformed);
     tcase_add_test(tc, what_would_take_memory_out_of_proportion_is_not_transformed);
     suite_add_tcase(suite, tc);
