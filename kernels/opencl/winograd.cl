@@ -6,8 +6,8 @@
  * A square is the 6 x 6 pixels that a tile of 4 x 4 outputs sees. Of each point of it transformed images are multiplied
  * by transformed weights, by the register tiles of tile.h; y = At [(G g Gt) . (Bt d B)] A with the points 0, a, -a, b,
  * -b and infinity. The gradient of the weights is the same read backwards: dg = Gt [(A dy At) . (Bt d B)] G.
- * A work-item has scratch memory of its own, so small that squares never leave a second-level cache. All channels come
- * in whole vectors.
+ * A work-item has scratch memory of its own, so small that squares of up to 256 channels stay in a second-level cache
+ * of 1 MiB. All channels come in whole vectors.
  */
 #include "tile.h"
 
