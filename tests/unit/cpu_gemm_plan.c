@@ -116,6 +116,31 @@ START_TEST(what_decides_bits_follows_from_no_number_of_workers)
 }
 END_TEST
 
+/* Else rows that tiles could read where they lie would be turned, for so few columns. */
+START_TEST(columns_that_fill_one_vector_count_as_one)
+{
+    const cpu_config *config;
+    int asked = 0;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        const int64_t n = config->kernels->nr / 2, m = 1760, k = 1760;
+        const gemm_desc d = { .m = m,
+                              .n = n,
+                              .k = k,
+                              .batch = 1,
+                              .a = { CPU_F32, k, 1, 0 },
+                              .b = { CPU_F32, n, 1, 0 },
+                              .c = { CPU_F32, n, 1, 0 } };
+        gemm_plan plan;
+        cek__gemm_plan(&d, config, 1, &plan);
+        if (plan.product.thin)
+            continue;
+        asked++;
+        EXPECT(!plan.swapped && plan.product.way_a == PACK_DIRECT, "%s: \"%s\"", config->isa, plan.algorithm);
+    }
+    ck_assert(asked > 0 || cek__config_at(0)->kernels->nr / 2 <= CPU_THIN_MAX);
+}
+END_TEST
+
 /* As walk.h has it: behind partial results, too, whose number may be odd. */
 START_TEST(a_worker_s_memory_is_aligned)
 {
@@ -194,6 +219,7 @@ int main(void)
     tcase_add_test(tests, a_matrix_that_lies_along_few_rows_is_read_where_it_lies);
     tcase_add_loop_test(tests, bits_do_not_depend_on_the_number_of_workers, 0, 2);
     tcase_add_test(tests, what_decides_bits_follows_from_no_number_of_workers);
+    tcase_add_test(tests, columns_that_fill_one_vector_count_as_one);
     tcase_add_test(tests, a_worker_s_memory_is_aligned);
     tcase_add_test(tests, nothing_beside_operands_is_touched);
     suite_add_tcase(suite, tests);

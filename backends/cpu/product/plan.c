@@ -51,7 +51,7 @@ static double far_cost(const product_plan *p, pack_way way, double elements, dou
 static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
 {
     const double vl = p->config->kernels->nr / 2.0, depth = (double)p->split_depth;
-    const double columns = (double)round_up(nb, p->nr / 2) / vl, /* vectors of them */
+    const double columns = (double)round_up(least(nb, p->n), p->nr / 2) / vl, /* vectors of them */
         blocks = (double)ceil_div(p->split_depth, p->sizes.kc);
     /* fewer than 4 rows leave multipliers idle while B is loaded */
     const double rows = (double)(p->words ? round_up(most(mb, 4), p->words->height) : most(mb, 4));
