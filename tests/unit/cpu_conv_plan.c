@@ -295,6 +295,25 @@ START_TEST(pixels_are_taken_together_where_they_fill_vectors)
 }
 END_TEST
 
+/* Packing windows of so few channels would take as long as multiplying them. */
+START_TEST(windows_of_few_channels_are_read_where_they_lie)
+{
+    static const geometry few[] = {
+        { 8, 16, 32, 1, { NONE, { 28, 5, 1, 1, 2, 2 }, { 28, 5, 1, 1, 2, 2 } } },
+        { 8, 12, 24, 1, { NONE, { 56, 5, 1, 1, 2, 2 }, { 56, 5, 1, 1, 2, 2 } } },
+    };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int g = 0; g < 2; g++) {
+            conv_plan plan;
+            conv_desc d;
+            desc_make(&few[g], &(kind){ 0 }, CONV_BACKWARD_WEIGHTS, &d);
+            cek__conv_plan(&d, config, 1, &plan);
+            EXPECT(strcmp(plan.algorithm, "direct, few channels") == 0, "%s: %s", config->isa, plan.algorithm);
+        }
+}
+END_TEST
+
 int main(void)
 {
     memory_keep();
@@ -309,6 +328,7 @@ int main(void)
     tcase_add_loop_test(tests, nothing_beside_operands_is_touched, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, bits_do_not_depend_on_the_number_of_workers, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, packed_weights_give_the_same_bits, 0, 2);
+    tcase_add_test(tests, windows_of_few_channels_are_read_where_they_lie);
     tcase_add_loop_test(tests, pixels_are_taken_together_where_they_fill_vectors, CONV_FORWARD,
                         CONV_BACKWARD_WEIGHTS + 1);
     suite_add_tcase(suite, tests);

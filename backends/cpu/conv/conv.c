@@ -22,18 +22,15 @@ static int is_spread(const conv_desc *d)
     return 1;
 }
 
-/* Whether the gradient of weights had better be computed transposed: cycles for one output
- * position. */
+/* Whether the gradient of weights had better be computed transposed: cycles for one output position. */
 static int is_transposed(const conv_desc *d, const cpu_config *config)
 {
-    enum { LINE_COPY = 20 }; /* cycles of copying one line of taps, where windows are packed as B */
-    const int64_t out = conv_group_out(d), nr = config->kernels->nr, columns = conv_taps(d) * conv_group_in(d);
-    /* a tile is two vectors wide, and the side that is B is rounded up to whole tiles */
-    const int64_t windows_b = out * ceil_div(columns, nr) * 2 + d->kernel[0] * d->kernel[1] * LINE_COPY;
-    const int64_t windows_a = columns * ceil_div(out, nr) * 2;
-    /* channels of neighbouring taps must follow each other in a slab (slab.c pads pixels of 16
-     * channels and more) */
-    return conv_group_in(d) < 16 && d->dilation[2] == 1 && windows_a < windows_b;
+    enum { LINE_COPY = 60, VECTOR_COPY = 6 }; /* of copying lines of taps, where windows are packed as B */
+    const int64_t out = conv_group_out(d), vl = config->kernels->nr / 2, columns = conv_taps(d) * conv_group_in(d);
+    const int64_t windows_b = (out + VECTOR_COPY) * ceil_div(columns, vl) + d->kernel[0] * d->kernel[1] * LINE_COPY;
+    const int64_t windows_a = columns * ceil_div(out, vl);
+    /* channels of neighbouring taps must follow each other in a slab (slab.c pads pixels of more channels) */
+    return conv_group_in(d) <= 16 && d->dilation[2] == 1 && windows_a < windows_b;
 }
 
 /* Cycles of the windows of a result of `channels`, whose sums have so many terms. */
