@@ -24,7 +24,10 @@ void cek__slab_plan(const windows *w, int64_t rows, slab *out)
     const int64_t c = w->channels,
                   widest = (w->dim[2].positions - 1) * w->dim[2].step + (w->dim[2].taps - 1) * w->dim[2].tap_step + 1;
     const int64_t lines = (rows + w->dim[2].positions - 2) / w->dim[2].positions + 1;
-    const int64_t runs = least(lines, (lines + w->dim[1].positions - 2) / w->dim[1].positions + 1);
+    /* the most of them, or where windows leave lines out that only a run's end saves, the fewest */
+    const int64_t runs = run_heights(w, 1) < w->dim[1].step
+                             ? ceil_div(lines, w->dim[1].positions)
+                             : least(lines, (lines + w->dim[1].positions - 2) / w->dim[1].positions + 1);
 
     out->pixel = c < 16 ? c : ((c + 15) / 16 | 1) * 16;
     out->line = (widest * out->pixel + 15) / 16 * 16;
