@@ -221,13 +221,14 @@ END_TEST
 /* Blocks so small that a small product has several of each: what tiles read is the same in whichever block it lies. */
 START_TEST(a_block_of_a_serves_several_of_b)
 {
-    const shape several[] = { { 70, 230, 75, 2 }, { 70, 70, 75, 1 } }; /* A packed, and where it lies */
+    /* A packed, where it lies, and so near that floats are read in place whichever way its rows lie */
+    const shape several[] = { { 70, 230, 75, 2 }, { 70, 70, 75, 1 }, { 40, 150, 33, 1 } };
     const cpu_config *config;
     for (int c = 0; (config = cek__config_at(c)) != NULL; c++)
-        for (int i = 0; i < 64; i++)
-            for (int s = 0; s < 2; s++) {
-                const cpu_type type = i >> 3 & 1 ? CPU_BF16 : CPU_F32;
-                const int words = type == CPU_BF16 && config->bf16, nr = words ? config->bf16->nr : config->kernels->nr;
+        for (int i = 0; i < 64; i++) {
+            const cpu_type type = i >> 3 & 1 ? CPU_BF16 : CPU_F32;
+            const int words = type == CPU_BF16 && config->bf16, nr = words ? config->bf16->nr : config->kernels->nr;
+            for (int s = 0; s < (words || i >> 1 & 1 ? 2 : 3); s++) {
                 const kind k = { .flip_a = i & 1,
                                  .flip_b = i >> 1 & 1,
                                  .accumulate = i >> 2 & 1,
@@ -255,6 +256,7 @@ START_TEST(a_block_of_a_serves_several_of_b)
                 filled_free(CPU_F32, p.d.m * p.d.batch, sum);
                 problem_free(&p);
             }
+        }
 }
 END_TEST
 

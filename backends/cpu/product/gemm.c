@@ -96,6 +96,7 @@ static void plan_one(const gemm_desc *desc, const cpu_config *config, int worker
                          : PRODUCT_ROW_SUM,
         .way_a = way_a(d),
         .way_b = way_b(d, config),
+        .copy_a = cek__pack_way_a(&d->a),
         .store_across = d->c.col_stride != 1,
         .keeps_a = 1,
     };

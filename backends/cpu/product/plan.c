@@ -159,7 +159,7 @@ static void all_choose(product_plan *p)
         p->in_place = p->add = 0;
     /* rows that are read where they lie begin anew for each block of B */
     if (p->keeps_a && p->way_a == PACK_DIRECT && p->n > DIRECT_BLOCKS * columns_most(p))
-        p->way_a = PACK_ALONG;
+        p->way_a = p->copy_a;
     p->workers = 1;
     blocks_choose(p);
     p->serial = p->cost < PRODUCT_SERIAL_CYCLES;
