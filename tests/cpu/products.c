@@ -1,8 +1,9 @@
-/* products.c - gemm through the door: every field of the descriptor reaches the product. The
- * product itself is swept by the conformance suite. */
+/* products.c - gemm through the door: every field of the descriptor reaches the product; whose packed weights may be
+ * shared. The product itself is swept by the conformance suite. */
 #include "harness.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { MOST = 60000 };
 static float a[MOST], b[MOST], c[MOST], ref[MOST], bias[1000], sum[1000];
@@ -122,6 +123,52 @@ START_TEST(f64_products_are_refused_by_name)
 }
 END_TEST
 
+/* The layout of packed weights of `rows` x `columns` taps that are `stride` columns apart, or 0 where pixels are not
+ * taken together. */
+static uint64_t wide_layout(backend *on, uint64_t channels, uint64_t rows, uint64_t columns, uint64_t stride)
+{
+    const uint64_t slots = CEK_BIT(CEK_CONV_FORWARD_X) | CEK_BIT(CEK_CONV_FORWARD_Y) | CEK_BIT(CEK_CONV_FORWARD_PACKED);
+    const cek_conv_desc d = {
+        .op = { .size = sizeof d, .kind = CEK_OP_CONV_FORWARD, .flags = CEK_OP_PREPACKED, .operands = slots },
+        .spatial = 2,
+        .groups = 1,
+        .batch = 1,
+        .in_channels = 1,
+        .out_channels = channels,
+        .in = { 8, 47 * stride + columns },
+        .kernel = { rows, columns },
+        .stride = { 1, stride },
+        .dilation = { 1, 1 },
+        .x_type = CEK_F32,
+        .w_type = CEK_F32,
+        .y_type = CEK_F32
+    };
+    cek_op_info info = { .size = sizeof info };
+    cek_op *op;
+
+    ck_assert_msg(on->p.op_create(on->dev, &d.op, &info, &op) == CEK_OK, "%s", on->failure);
+    on->p.op_destroy(op);
+    return strstr(info.algorithm, "together") ? info.prepack_layout : 0;
+}
+
+/* As many weights and as many of wide pixels, in lines of other lengths. */
+START_TEST(packed_weights_of_wide_pixels_are_shared_by_equal_lines_alone)
+{
+    for (int f = 0; f < form_count(); f++) {
+        int compared = 0;
+
+        for (uint64_t channels = 1; channels <= 8; channels *= 2) {
+            const uint64_t one = wide_layout(form(f), channels, 1, 6, 2), two = wide_layout(form(f), channels, 2, 3, 1);
+
+            compared += one && two;
+            ck_assert(!one || one != two);
+            ck_assert_uint_eq(one, wide_layout(form(f), channels, 1, 6, 2));
+        }
+        ck_assert_int_gt(compared, 0);
+    }
+}
+END_TEST
+
 void add_products(Suite *suite)
 {
     TCase *cases = tcase_create("products");
@@ -129,5 +176,6 @@ void add_products(Suite *suite)
     tcase_add_checked_fixture(cases, forms_open, forms_close);
     tcase_add_loop_test(cases, products_of_every_description, 0, GEMMS);
     tcase_add_test(cases, f64_products_are_refused_by_name);
+    tcase_add_test(cases, packed_weights_of_wide_pixels_are_shared_by_equal_lines_alone);
     suite_add_tcase(suite, cases);
 }

@@ -48,10 +48,16 @@ static void conv_op_prepack(const cek_op *op, cek_queue *queue, void *const *at,
 static void packing_offer(cek_op *op, const conv_plan *plan)
 {
     const conv_desc *d = &plan->d;
-    const uint64_t form[] = { CEK_OP_CONV_FORWARD,       (uint64_t)plan->config->kernels->nr,
-                              (uint64_t)d->groups,       (uint64_t)d->in_channels,
-                              (uint64_t)d->out_channels, (uint64_t)(d->kernel[0] * d->kernel[1] * d->kernel[2]),
-                              (uint64_t)plan->pixels };
+    const bool wide = plan->pixels > 1; /* then it matters how taps lie in lines */
+    const uint64_t form[] = { CEK_OP_CONV_FORWARD,
+                              (uint64_t)plan->config->kernels->nr,
+                              (uint64_t)d->groups,
+                              (uint64_t)d->in_channels,
+                              (uint64_t)d->out_channels,
+                              (uint64_t)(d->kernel[0] * d->kernel[1] * d->kernel[2]),
+                              (uint64_t)plan->pixels,
+                              (uint64_t)(wide ? d->kernel[2] : 0),
+                              (uint64_t)(wide ? plan->asked.kernel[2] : 0) };
 
     op->info.prepack_bytes = (uint64_t)cek__conv_packed_floats(plan) * 4;
     if (op->info.prepack_bytes == 0)
