@@ -14,7 +14,7 @@ typedef struct cpu_config {
     const char *isa;            /* its name for people: "avx512", "portable" ... */
     const cpu_kernels *kernels; /* compiled for that instruction set, or for one that it is more of */
     const cpu_words *bf16;      /* tiles for products of bf16; NULL: they are such of floats */
-    int64_t mc;                 /* rows of A packed at once: a multiple of bf16->height */
+    int64_t mc;                 /* rows of A packed at once: a multiple of kernels->mr and of bf16->height */
     int64_t kc;                 /* depth of a block */
     int64_t b_bytes;            /* of packed B that stay in L2 while rows of A pass by */
 } cpu_config;

@@ -210,6 +210,16 @@ START_TEST(nothing_beside_operands_is_touched)
 }
 END_TEST
 
+START_TEST(a_block_of_rows_is_whole_tiles_of_every_family)
+{
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        ck_assert_msg(config->mc % config->kernels->mr == 0, "%s", config->isa);
+        ck_assert_msg(config->bf16 == NULL || config->mc % config->bf16->height == 0, "%s", config->isa);
+    }
+}
+END_TEST
+
 int main(void)
 {
     memory_keep();
@@ -221,6 +231,7 @@ int main(void)
     tcase_add_test(tests, what_decides_bits_follows_from_no_number_of_workers);
     tcase_add_test(tests, columns_that_fill_one_vector_count_as_one);
     tcase_add_test(tests, a_worker_s_memory_is_aligned);
+    tcase_add_test(tests, a_block_of_rows_is_whole_tiles_of_every_family);
     tcase_add_test(tests, nothing_beside_operands_is_touched);
     suite_add_tcase(suite, tests);
     return suite_run(suite);
