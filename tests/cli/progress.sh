@@ -31,6 +31,24 @@ holds_all() {
     done
 }
 
+# Where there is no terminal: lines, the first after two seconds, none of them longer than it must be; and none with -q.
+"$CEKERNELS_BENCH" train "$model" $train --epochs 100000000 >"$scratch/out" 2>"$scratch/err" </dev/null &
+pid=$!
+until grep -q . "$scratch/err" || ! kill -0 $pid 2>/dev/null; do
+    sleep 0.1
+done
+kill $pid
+wait $pid
+grep -Eq '^epoch [0-9]+/100000000, [0-9]+/[0-9]+ \([0-9]+%\), [^,]* left, loss [^,]*, [0-9]+ samples/s, cpu:0 [0-9]+ MiB$' \
+    "$scratch/err" || wrong "no plain line: $(cat "$scratch/err")"
+LC_ALL=C grep -q '[^ -~]' "$scratch/err" && wrong "escapes where there is no terminal"
+checks=$((checks + 1))
+timeout 3 "$CEKERNELS_BENCH" train "$model" $train --epochs 100000000 -q >"$scratch/out" 2>"$scratch/err" </dev/null
+[ ! -s "$scratch/err" ] || wrong "-q, and $(head -1 "$scratch/err")"
+
+# The rest is of terminals.
+"$pty" 80 true >"$scratch/screen"
+[ $? != 77 ] || { echo "no pseudo-terminals here: only lines were looked at"; [ "$failures" -gt 0 ] || exit 77; finish; }
 
 shown 120 "$CEKERNELS_BENCH" train "$model" $train --epochs 30
 holds_all 'epoch *[0-9]*/30' '━' '[0-9]%' '[0-9]/2400' '[0-9:]* left' 'loss [0-9]' 'samples/s' 'cpu:0 *[0-9]* MiB'
@@ -83,18 +101,4 @@ holds_all 'gemm cpu:0' '/3' 'x[0-9]'
 shown 100 "$CEKERNELS_BENCH" check -d reference:0 gemm conv_forward
 holds_all 'check reference:0' '━' '[0-9]%' '[0-9]/[0-9]'
 
-# Where there is no terminal: lines, the first after two seconds, none of them longer than it must be; and none with -q.
-"$CEKERNELS_BENCH" train "$model" $train --epochs 100000000 >"$scratch/out" 2>"$scratch/err" </dev/null &
-pid=$!
-until grep -q . "$scratch/err" || ! kill -0 $pid 2>/dev/null; do
-    sleep 0.1
-done
-kill $pid
-wait $pid
-grep -Eq '^epoch [0-9]+/100000000, [0-9]+/[0-9]+ \([0-9]+%\), [^,]* left, loss [^,]*, [0-9]+ samples/s, cpu:0 [0-9]+ MiB$' \
-    "$scratch/err" || wrong "no plain line: $(cat "$scratch/err")"
-LC_ALL=C grep -q '[^ -~]' "$scratch/err" && wrong "escapes where there is no terminal"
-checks=$((checks + 1))
-timeout 3 "$CEKERNELS_BENCH" train "$model" $train --epochs 100000000 -q >"$scratch/out" 2>"$scratch/err" </dev/null
-[ ! -s "$scratch/err" ] || wrong "-q, and $(head -1 "$scratch/err")"
 finish

@@ -7,7 +7,7 @@
  * line that is left in the end, "+ TEXT" before it for each full line of one that was too long for the terminal,
  * "! wide TEXT" for a redraw that leaves no three columns free, and "# COLOURS" with how many escapes chose colours.
  * LATER: the columns from the second redraw on. -o: standard output is that file. Exit status: the command's; 99 it
- * could not be run. */
+ * could not be run; 77 the system has no pseudo-terminals (a bare chroot). */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -145,15 +145,18 @@ int main(int argc, char **argv)
 {
     char *end;
     const char *output = NULL;
-    int at = 2, status, slave;
-    const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    int at = 2, status, slave, terminal;
     columns = argc > 2 ? (int)strtol(argv[1], &end, 10) : 0;
     if (columns > 0 && *end == ':')
         later = (int)strtol(end + 1, NULL, 10);
     if (argc > at + 1 && !strcmp(argv[at], "-o"))
         output = argv[at + 1], at += 2;
-    if (columns < 1 || columns >= COLUMNS_MOST || at >= argc || terminal < 0 || grantpt(terminal) ||
-        unlockpt(terminal) || (slave = open(ptsname(terminal), O_RDWR | O_NOCTTY)) < 0)
+    if (columns < 1 || columns >= COLUMNS_MOST || at >= argc)
+        return 99;
+    terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    if (terminal < 0)
+        return errno == ENOENT || errno == ENODEV ? 77 : 99;
+    if (grantpt(terminal) || unlockpt(terminal) || (slave = open(ptsname(terminal), O_RDWR | O_NOCTTY)) < 0)
         return 99;
     limit = columns;
     struct winsize size = { .ws_row = 24, .ws_col = (unsigned short)columns };

@@ -21,6 +21,9 @@ heads() {
     head -1 "$scratch/table" | tr -s ' ' | grep -qx "$1" || wrong "the heading is: $(head -1 "$scratch/table")"
 }
 
+"$top_builddir/tests/cli/pty" 80 true >"$scratch/screen"
+[ $? != 77 ] || { echo "no pseudo-terminals here, and nowhere else are tables cut"; exit 77; }
+
 few='-d cpu:0 -r 3 -w 0'
 awk 'BEGIN { print "a,y"; for (i = 0; i < 100; i++) print i "," 2 * i }' >"$scratch/line.csv"
 run 0 gemm $few -s 32x32x32,12544x16x16 --json
