@@ -225,7 +225,9 @@ static void outside_log(const cek__balance *b, size_t i)
 {
     double speed = cek__schedule_speed(b->schedule, i), times = cek__schedule_break_even(b->schedule, i);
 
-    if (isfinite(times))
+    if (!(speed > 0))
+        cek__log(CEK_LOG_INFO, "shares: %s takes no part, until it is asked how fast it is", name_of(b, i));
+    else if (isfinite(times))
         cek__log(CEK_LOG_INFO, "shares: %s takes no part: of %.0f samples/s, it would help from %.0f on", name_of(b, i),
                  speed, speed * times);
     else
@@ -426,6 +428,7 @@ cek_status cek__balance_ask(cek__balance *b, size_t index, int64_t rows, int64_t
     CEK_TRY(cek__crew_call(b->team->crew, cek__replica_device(q.replica), ask, &q));
     cek__schedule_probed(b->schedule, index, share.rows, q.busy, REHEARSALS * q.period);
     b->resumed[index] = step;
+    outside_log(b, index);
 out:
     return st;
 }

@@ -20,6 +20,10 @@ enum { STEADY = 4, STEADY_LARGE = 2, EVERY = 8 };
  * than was known. */
 static const double PROBE_PART = 0.01, FASTER = 1.25;
 enum { PROBE_STEPS = 20, PROBE_STEPS_MOST = 160 };
+/* A question takes this part of a step, or of a batch where it is the first: then it is taken to cost so many steps and
+ * seconds, for plans, programs and memory that is touched. */
+enum { PROBE_QUARTER = 4 };
+static const double FIRST_STEPS = 2, FIRST_SECONDS = 0.1;
 /* What steps of several members took besides was perhaps a disturbance: after so many steps without such a step it is
  * forgotten, and after so many times more each further time. */
 enum { FORGET_STEPS = 600, FORGET_GROWTH = 4 };
@@ -274,19 +278,22 @@ static int64_t due(const cek__schedule *s, size_t index)
     const cek__outside *o = &s->outside[index];
     double step = cek__costs_step(&s->costs, s->members, s->rows), row = s->costs.speeds[index].row, expected;
     double part = PROBE_PART / (double)(s->count - cek__schedule_member_count(s));
-    int64_t rows;
+    double rows = (double)s->costs.of.batch;
 
     if (s->members[index] || s->costs.speeds[index].excluded || s->notes - o->note < o->patience)
         return 0;
-    rows = (int64_t)fmin(fmax(step / 4 / row, 1), fmax(1, (double)s->costs.of.batch / (double)s->count));
-    expected = row < INFINITY ? cek__costs_compute(&s->costs, index, (double)rows, false) : step;
-    return fmax(expected, o->asking) <= part * o->since ? rows : 0;
+    if (row < INFINITY) {
+        rows = fmax(1, fmin(step / PROBE_QUARTER / row, rows / (double)s->count));
+        expected = cek__costs_compute(&s->costs, index, floor(rows), false);
+    } else {
+        rows = fmax(1, rows / PROBE_QUARTER);
+        expected = FIRST_STEPS * step + FIRST_SECONDS;
+    }
+    return fmax(expected, o->asking) <= part * o->since ? (int64_t)rows : 0;
 }
 
 bool cek__schedule_probe(cek__schedule *s, size_t *index, int64_t *rows)
 {
-    if (s->look == ASKED)
-        return cek__schedule_look_asks(s, index, rows);
     if (s->look != SETTLED || s->frozen)
         return false;
     for (size_t k = 0; k < s->count; k++) {

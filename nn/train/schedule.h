@@ -4,14 +4,16 @@
  *
  * It begins by looking: EQUAL shares, without second views of a processor; then devices that share a processor without
  * the others there (SOLO), the fastest first, which may be all that it takes; then TILTED shares, which tell f, what a
- * step costs whatever the samples; then second views are asked (ASKED). From then on (SETTLED) it follows `row`,
- * smoothed, and changes shares when a step would become faster by more than what measurements waver by. A device of
- * which the first step tells that nobody should wait for it is out with that step.
+ * step costs whatever the samples. From then on (SETTLED) it follows `row`, smoothed, and changes shares when a step
+ * would become faster by more than what measurements waver by. A device of which the first step tells that nobody
+ * should wait for it is out with that step.
  *
- * Devices that are no members are asked now and then how fast they are (probes), which takes a hundredth of the time at
- * most, shared equally among them, and each the seldomer the longer it answers what was known. A question is put when
- * all that is under way has ended: what that costs besides, since the next step has nothing to run beside, is seen in
- * that step and counts. */
+ * Devices that are no members, second views of a processor among them, are asked now and then how fast they are
+ * (probes), which takes a hundredth of the time at most, shared equally among them, and each the seldomer the longer it
+ * answers what was known. That holds for the first question to a second view too: it makes plans and touches memory
+ * that no step needed, and a short run, to which it could not pay, is over before it. A question is put when all that
+ * is under way has ended: what that costs besides, since the next step has nothing to run beside, is seen in that step
+ * and counts. */
 #ifndef CEK_NN_TRAIN_SCHEDULE_H
 #define CEK_NN_TRAIN_SCHEDULE_H
 

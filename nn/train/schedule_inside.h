@@ -3,9 +3,9 @@
  *     schedule.c        life, following what was settled, questions to devices outside, explanations
  *     schedule_look.c   looking, before anything is settled
  *
- * States: EQUAL -> SOLO (for members that share a processor, the fastest first) -> TILTED -> ASKED (where a processor
- * has a second view) -> SETTLED; with one member left, ASKED or SETTLED at once. cek__schedule_look makes the
- * transitions, when a look has seen enough steps with its own shares, or all answers are there. */
+ * States: EQUAL -> SOLO (for members that share a processor, the fastest first) -> TILTED -> SETTLED; with one member
+ * left, SETTLED at once. cek__schedule_look makes the transitions, when a look has seen enough steps with its own
+ * shares. */
 #ifndef CEK_NN_TRAIN_SCHEDULE_INSIDE_H
 #define CEK_NN_TRAIN_SCHEDULE_INSIDE_H
 
@@ -18,7 +18,7 @@
  * is not repeated. */
 enum { CEK__SCHEDULE_SKIPPED = 1 };
 
-typedef enum look { EQUAL, SOLO, TILTED, ASKED, SETTLED } look;
+typedef enum look { EQUAL, SOLO, TILTED, SETTLED } look;
 
 /* What one look saw of a device. */
 typedef struct cek__sight {
@@ -32,7 +32,6 @@ typedef struct cek__outside {
     int64_t note;     /* the note at which that began; */
     int64_t patience; /* and as many at least lie before the next question */
     double asking;    /* seconds that the last one took of all devices' time; 0: there was none */
-    bool asked;       /* it was, whatever came of it */
 } cek__outside;
 
 struct cek__schedule {
@@ -89,7 +88,5 @@ void cek__schedule_decide(cek__schedule *schedule);
 void cek__schedule_look_begin(cek__schedule *schedule, look what);
 /* A step before all is settled; true if shares or members are others from now on. */
 bool cek__schedule_look(cek__schedule *schedule, const int64_t *rows, const double *seconds, double period);
-/* Of ASKED: the next device that is to be asked, and with how many samples; false if all were. */
-bool cek__schedule_look_asks(cek__schedule *schedule, size_t *index, int64_t *rows);
 
 #endif

@@ -1,16 +1,14 @@
 /* schedule_look.c - looking, before anything is settled (see schedule_inside.h).
  *
  * Of devices on one processor none is as fast as it looks beside the others, so the fastest is looked at without them
- * first, which costs nothing: if it is as fast alone, the others are left out at once. They are asked from outside how
- * fast they are, and so is each second view of a processor, without any step that waits for it. */
+ * first, which costs nothing: if it is as fast alone, the others are left out at once, and asked from outside how fast
+ * they are, without any step that waits for them. */
 #include <string.h>
 
 #include "nn/train/schedule_inside.h"
 
 /* Steps of each look that count. */
 enum { SEEN = 2 };
-/* A second view is asked with this part of a batch: as long as it would take for a step that is faster by that. */
-enum { ASKED_PART = 4 };
 /* More devices on one processor are parts of it rather than two ways to all of it. */
 enum { SOLO_MOST = 4 };
 
@@ -61,22 +59,6 @@ static void solo_begin(cek__schedule *s, size_t index)
     cek__schedule_look_begin(s, SOLO);
 }
 
-/* A second view that was not asked yet; count where there is none. */
-static size_t unasked(const cek__schedule *s)
-{
-    size_t i = 0;
-
-    while (i < s->count && (s->members[i] || s->costs.devices[i].view == 0 || s->outside[i].asked))
-        i++;
-    return i;
-}
-
-/* Nothing is left to be seen of members. */
-static void members_end(cek__schedule *s)
-{
-    cek__schedule_look_begin(s, unasked(s) < s->count && !s->frozen ? ASKED : SETTLED);
-}
-
 /* With what is known now. What steps took beyond the model is left out: one look is not enough for that. */
 static void go_on(cek__schedule *s)
 {
@@ -88,7 +70,7 @@ static void go_on(cek__schedule *s)
     s->costs.excess = excess;
     solo = solo_next(s);
     if (cek__schedule_member_count(s) == 1) {
-        members_end(s);
+        cek__schedule_look_begin(s, SETTLED);
     } else if (solo < s->count) {
         solo_begin(s, solo);
     } else {
@@ -163,28 +145,7 @@ static void tilted_end(cek__schedule *s)
     cek__schedule_excess_set(s, s->rows, s->least_period);
     s->costs.excess = fmin(s->costs.excess, before); /* a disturbance of one look need not be one of the other */
     cek__schedule_decide(s);
-    members_end(s);
-}
-
-bool cek__schedule_look_asks(cek__schedule *s, size_t *index, int64_t *rows)
-{
-    const int64_t part = s->costs.of.batch / ASKED_PART;
-
-    *index = unasked(s);
-    if (*index == s->count)
-        return false;
-    *rows = part > 0 ? part : 1;
-    s->outside[*index].asked = true;
-    return true;
-}
-
-static bool asked_end(cek__schedule *s)
-{
-    if (unasked(s) < s->count)
-        return false;
     cek__schedule_look_begin(s, SETTLED);
-    cek__schedule_decide(s);
-    return true;
 }
 
 /* ---- steps ---- */
@@ -211,8 +172,6 @@ bool cek__schedule_look(cek__schedule *s, const int64_t *rows, const double *sec
 {
     bool hopeless = s->look == EQUAL && cek__costs_hopeless(&s->costs, rows, seconds);
 
-    if (s->look == ASKED)
-        return asked_end(s);
     if (!cek__schedule_is_ours(s, rows))
         return false;
     if (s->skip > 0 && !hopeless) {
