@@ -1,8 +1,9 @@
 #!/bin/sh
 # embed.sh FILE... - prints C with the text of each kernel source, for cek__gpu_source_text().
 #
-# Comments and indentation stay: a build log that quotes a line should show it. One string literal per line. What a source
-# includes stands beside it, and takes the place of that line: devices' compilers have no files.
+# Run in the top folder of the sources. Comments and indentation stay: a build log that quotes a line should show it. One
+# string literal per line. What a source includes takes the place of that line, since devices' compilers have no files: a
+# name alone stands beside the source, one with a folder is read from the top.
 set -eu
 echo '/* Made by kernels/embed.sh. */'
 echo '#include "backends/gpu/gpu.h"'
@@ -12,8 +13,9 @@ for file; do
     text=$(awk -v folder="${file%/*}" '
         /^#include "/ {
             split($0, part, "\"")
-            while ((got = (getline line < (folder "/" part[2]))) > 0) print line
-            if (got < 0) { print folder "/" part[2] " cannot be read" >"/dev/stderr"; exit 1 }
+            path = index(part[2], "/") ? part[2] : folder "/" part[2]
+            while ((got = (getline line < path)) > 0) print line
+            if (got < 0) { print path " cannot be read" >"/dev/stderr"; exit 1 }
             next
         }
         { print }' "$file")

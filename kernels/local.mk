@@ -28,7 +28,8 @@ kernels_cpu_sources = \
     %D%/cpu/transpose_f32.c \
     %D%/cpu/vector.h \
     %D%/cpu/vmath.h \
-    %D%/cpu/winograd_f32.c
+    %D%/cpu/winograd_f32.c \
+    %D%/cpu/winograd_sides.h
 
 kernels_cpu_words = %D%/cpu/half.h %D%/cpu/isa.h %D%/cpu/kernels.h %D%/cpu/pairs.h %D%/cpu/table.h %D%/cpu/tile.h %D%/cpu/vector.h
 kernels_cpu_amx = %D%/cpu/gemm_amx.c %D%/cpu/amx.h %D%/cpu/amx_model.h $(kernels_cpu_words)
@@ -109,7 +110,7 @@ kernels_device_sources = \
     %D%/gpu/rows.cl \
     %D%/opencl/tile.cl \
     %D%/opencl/winograd.cl
-kernels_device_parts = %D%/gpu/window.h %D%/opencl/tile.h
+kernels_device_parts = %D%/cpu/winograd_sides.h %D%/gpu/window.h %D%/opencl/tile.h
 %D%/sources.c: $(kernels_device_sources) $(kernels_device_parts) %D%/embed.sh
 	$(AM_V_GEN)$(MKDIR_P) %D% && ( cd $(srcdir) && $(SHELL) %D%/embed.sh $(kernels_device_sources) ) >$@-t && mv $@-t $@
 CLEANFILES += %D%/sources.c

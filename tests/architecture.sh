@@ -43,7 +43,7 @@ backends/cpu/product: backends/cpu kernels/cpu
 backends/cpu/conv:   backends/cpu backends/cpu/product kernels/cpu
 backends/cpu/ops:    door backends/common backends/host backends/cpu backends/cpu/product backends/cpu/conv kernels/cpu
 kernels/gpu:
-kernels/opencl:
+kernels/opencl:      kernels/cpu
 backends/gpu:        door backends/common kernels/gpu
 backends/opencl:     door backends/common backends/host backends/gpu
 backends/cuda:       door backends/common backends/host backends/gpu

@@ -15,68 +15,9 @@ typedef void side(const vf *x, vf *y);
 
 /* ---- 4 x 4 outputs of 6 x 6 inputs ---- */
 
-/* The points a and b, half a power of two apart on either side of 1: powers neither grow nor shrink much, and the error
- * is half that of 1 and 2. */
-static const float a = 0.70710678f, b = 1.41421356f;
-
-V_INLINE void input_4(const vf *x, vf *y)
-{
-    const vf even_a = x[4] - 2 * x[2], odd_a = a * (x[3] - 2 * x[1]);
-    const vf even_b = x[4] - 0.5f * x[2], odd_b = b * (x[3] - 0.5f * x[1]);
-
-    y[0] = x[0] - 2.5f * x[2] + x[4];
-    y[1] = even_a + odd_a;
-    y[2] = even_a - odd_a;
-    y[3] = even_b + odd_b;
-    y[4] = even_b - odd_b;
-    y[5] = x[1] - 2.5f * x[3] + x[5];
-}
-
-V_INLINE void output_4(const vf *x, vf *y)
-{
-    const vf even_a = x[1] + x[2], odd_a = a * (x[1] - x[2]), even_b = x[3] + x[4], odd_b = b * (x[3] - x[4]);
-
-    y[0] = x[0] + even_a + even_b;
-    y[1] = odd_a + odd_b;
-    y[2] = 0.5f * even_a + 2 * even_b;
-    y[3] = 0.5f * odd_a + 2 * odd_b + x[5];
-}
-
-V_INLINE void weights_4(const vf *x, vf *y)
-{
-    const vf even_a = (x[0] + 0.5f * x[2]) * (-2.0f / 3), odd_a = x[1] * (-2.0f / 3 * a);
-    const vf even_b = (x[0] + 2 * x[2]) * (1.0f / 6), odd_b = x[1] * (1.0f / 6 * b);
-
-    y[0] = x[0];
-    y[1] = even_a + odd_a;
-    y[2] = even_a - odd_a;
-    y[3] = even_b + odd_b;
-    y[4] = even_b - odd_b;
-    y[5] = x[2];
-}
-
-V_INLINE void gradient_4(const vf *x, vf *y)
-{
-    const vf even_a = x[0] + 0.5f * x[2], odd_a = a * (x[1] + 0.5f * x[3]);
-    const vf even_b = x[0] + 2 * x[2], odd_b = b * (x[1] + 2 * x[3]);
-
-    y[0] = x[0];
-    y[1] = even_a + odd_a;
-    y[2] = even_a - odd_a;
-    y[3] = even_b + odd_b;
-    y[4] = even_b - odd_b;
-    y[5] = x[3];
-}
-
-V_INLINE void weights_gradient_4(const vf *x, vf *y)
-{
-    const vf even_a = (x[1] + x[2]) * (-2.0f / 3), odd_a = (x[1] - x[2]) * (-2.0f / 3 * a);
-    const vf even_b = (x[3] + x[4]) * (1.0f / 6), odd_b = (x[3] - x[4]) * (1.0f / 6 * b);
-
-    y[0] = x[0] + even_a + even_b;
-    y[1] = odd_a + odd_b;
-    y[2] = 0.5f * even_a + 2 * even_b + x[5];
-}
+#define SIDE_FN(name) V_INLINE void name##_4(const vf *x, vf *y)
+#define SIDE_VECTOR vf
+#include "kernels/cpu/winograd_sides.h"
 
 /* ---- 2 x 2 outputs of 4 x 4 inputs ---- */
 

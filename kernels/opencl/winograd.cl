@@ -19,68 +19,13 @@
 #define SUMS_ROWS ((CEK_K_CHANNELS + MR - 1) / MR * MR)
 #define SUMS (SUMS_ROWS * CEK_K_CHANNELS)
 
-/* --- one side of a square ------------------------------------------------------------------------ */
+/* --- squares ------------------------------------------------------------------------------------- */
 
-/* Half a power of two apart on either side of 1, so that powers neither grow nor shrink much. */
-#define A 0.70710678f
-#define B 1.41421356f
-
-DEVICE_FN void side_input(const VEC *x, VEC *y)
-{
-    const VEC even_a = x[4] - 2.0f * x[2], odd_a = A * (x[3] - 2.0f * x[1]);
-    const VEC even_b = x[4] - 0.5f * x[2], odd_b = B * (x[3] - 0.5f * x[1]);
-    y[0] = x[0] - 2.5f * x[2] + x[4];
-    y[1] = even_a + odd_a;
-    y[2] = even_a - odd_a;
-    y[3] = even_b + odd_b;
-    y[4] = even_b - odd_b;
-    y[5] = x[1] - 2.5f * x[3] + x[5];
-}
-
-DEVICE_FN void side_output(const VEC *x, VEC *y)
-{
-    const VEC even_a = x[1] + x[2], odd_a = A * (x[1] - x[2]), even_b = x[3] + x[4], odd_b = B * (x[3] - x[4]);
-    y[0] = x[0] + even_a + even_b;
-    y[1] = odd_a + odd_b;
-    y[2] = 0.5f * even_a + 2.0f * even_b;
-    y[3] = 0.5f * odd_a + 2.0f * odd_b + x[5];
-}
-
-DEVICE_FN void side_weights(const VEC *x, VEC *y)
-{
-    const VEC even_a = (x[0] + 0.5f * x[2]) * (-2.0f / 3.0f), odd_a = x[1] * (-2.0f / 3.0f * A);
-    const VEC even_b = (x[0] + 2.0f * x[2]) * (1.0f / 6.0f), odd_b = x[1] * (1.0f / 6.0f * B);
-    y[0] = x[0];
-    y[1] = even_a + odd_a;
-    y[2] = even_a - odd_a;
-    y[3] = even_b + odd_b;
-    y[4] = even_b - odd_b;
-    y[5] = x[2];
-}
-
-DEVICE_FN void side_gradient(const VEC *x, VEC *y)
-{
-    const VEC even_a = x[0] + 0.5f * x[2], odd_a = A * (x[1] + 0.5f * x[3]);
-    const VEC even_b = x[0] + 2.0f * x[2], odd_b = B * (x[1] + 2.0f * x[3]);
-    y[0] = x[0];
-    y[1] = even_a + odd_a;
-    y[2] = even_a - odd_a;
-    y[3] = even_b + odd_b;
-    y[4] = even_b - odd_b;
-    y[5] = x[3];
-}
-
-DEVICE_FN void side_weights_gradient(const VEC *x, VEC *y)
-{
-    const VEC even_a = (x[1] + x[2]) * (-2.0f / 3.0f), odd_a = (x[1] - x[2]) * (-2.0f / 3.0f * A);
-    const VEC even_b = (x[3] + x[4]) * (1.0f / 6.0f), odd_b = (x[3] - x[4]) * (1.0f / 6.0f * B);
-    y[0] = x[0] + even_a + even_b;
-    y[1] = odd_a + odd_b;
-    y[2] = 0.5f * even_a + 2.0f * even_b + x[5];
-}
-
-#undef A
-#undef B
+#define SIDE_FN(name) DEVICE_FN void side_##name(const VEC *x, VEC *y)
+#define SIDE_VECTOR VEC
+#include "kernels/cpu/winograd_sides.h"
+#undef SIDE_FN
+#undef SIDE_VECTOR
 
 /* Both sides of a square of from x from vectors, which becomes one of to x to: down its columns, then along its rows.
  * READ(i): vector i. WRITE(i, v): vector i of the result. */

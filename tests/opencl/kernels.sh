@@ -8,7 +8,7 @@ compiled=0
 
 opencl() { # FILE DEFINE...
     "$CLANG" -x cl -cl-std=CL1.2 -target spir64 -fsyntax-only -Xclang -finclude-default-header -Wall -Werror -Wno-unused-function \
-        -include dialect.h -include args.h "$@" 2>"$scratch/log" || wrong "OpenCL C: $*: $(head -5 "$scratch/log")"
+        -I "$top_srcdir" -include dialect.h -include args.h "$@" 2>"$scratch/log" || wrong "OpenCL C: $*: $(head -5 "$scratch/log")"
 }
 cuda() {
     "$NVCC" -x cu -arch=compute_80 -Werror all-warnings -ptx -o "$scratch/ptx" -include dialect.h -include args.h "$@" >"$scratch/log" 2>&1 ||
