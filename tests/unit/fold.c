@@ -24,12 +24,6 @@ static const net nets[] = {
 
 static const char *const devices[] = { "cpu:0", "reference:0", "sim:0" };
 
-static float value(uint32_t *state, float low, float high)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return low + (high - low) * (float)(*state >> 8) / 16777216.0f;
-}
-
 /* Numbers everywhere; variances above 0. */
 static cek_model *net_make(const net *n, uint32_t seed)
 {
@@ -59,12 +53,12 @@ static cek_model *net_make(const net *n, uint32_t seed)
     for (size_t i = 0; i < cek_model_parameter_count(m); i++) {
         assert_ok(cek_model_parameter(m, i, &p));
         for (int64_t k = 0; k < p.count; k++)
-            p.data[k] = value(&seed, -1, 1);
+            p.data[k] = random_value(&seed, -1, 1);
     }
     for (size_t i = 0; i < 2; i++) {
         assert_ok(cek_model_buffer(m, i, &p));
         for (int64_t k = 0; k < p.count; k++)
-            p.data[k] = i ? value(&seed, 0.01f, 2) : value(&seed, -1, 1);
+            p.data[k] = i ? random_value(&seed, 0.01f, 2) : random_value(&seed, -1, 1);
     }
     return m;
 }
@@ -108,16 +102,6 @@ static void truth(const cek_model *m, const net *n, const float *x, int o, int a
     *bound = (each * taps + 6 + 2) * 0x1p-24 * (fabs(a) * size + fabs(d)) * (1 + 1e-4);
 }
 
-static void predict(const cek_model *m, cek_device *device, uint32_t math, int64_t batch, const float *x, float *y)
-{
-    const cek_predictor_options o = { .size = sizeof o, .batch = batch, .input_type = CEK_F32, .math = math };
-    cek_predictor *p;
-
-    assert_ok(cek_predictor_create(m, &device, 1, &o, &p));
-    assert_ok(cek_predictor_run(p, x, ROWS, y));
-    cek_predictor_free(p);
-}
-
 START_TEST(folded_and_not_it_is_as_near_to_the_truth_as_so_many_roundings_are)
 {
     const net *n = &nets[_i];
@@ -129,13 +113,13 @@ START_TEST(folded_and_not_it_is_as_near_to_the_truth_as_so_many_roundings_are)
 
     setenv("CEKERNELS_SIM_DEVICES", "1", 1);
     for (int i = 0; i < VALUES; i++)
-        x[i] = value(&state, -2, 2);
+        x[i] = random_value(&state, -2, 2);
     for (size_t d = 0; d < sizeof devices / sizeof *devices; d++) {
         bench b;
 
         bench_open(&b, devices[d]);
         for (uint32_t math = CEK_MATH_F32; math <= CEK_MATH_STRICT; math++)
-            predict(m, b.device, math, 2, x, y[math]); /* in two runs, one of them padded */
+            predict_rows(m, b.device, math, 2, ROWS, x, y[math]); /* in two runs, one of them padded */
         for (int i = 0; i < ROWS * n->out * pixels; i++) {
             double is, bound;
 
@@ -301,7 +285,7 @@ static cek_model *chained(int which, bool tied, const float *numbers[5])
     for (size_t i = 0; i < 5; i++) {
         assert_ok(cek_model_parameter(m, i, &p));
         for (int64_t k = 0; k < p.count; k++)
-            p.data[k] = value(&seed, 0.5f, 2);
+            p.data[k] = random_value(&seed, 0.5f, 2);
         numbers[i] = p.data;
     }
     return m;
@@ -342,7 +326,7 @@ START_TEST(what_multiplies_and_adds_goes_into_weights_and_nothing_else_does)
     bench b;
 
     for (int i = 0; i < ROWS * LINEAR_IN; i++)
-        x[i] = value(&state, 0.5f, 2);
+        x[i] = random_value(&state, 0.5f, 2);
     m = chained(_i, false, numbers);
     compose(m, &(cek__folding){ .scales = true }, &graph);
     ck_assert_int_eq(count(&graph, CEK__PART_CHAIN), !chains[_i].goes);
@@ -351,7 +335,7 @@ START_TEST(what_multiplies_and_adds_goes_into_weights_and_nothing_else_does)
     bench_open(&b, "cpu:0");
     for (int tied = 0; tied < 2 && chains[_i].goes; tied++) {
         m = chained(_i, tied, numbers);
-        predict(m, b.device, CEK_MATH_F32, ROWS, x, y);
+        predict_rows(m, b.device, CEK_MATH_F32, ROWS, ROWS, x, y);
         for (int i = 0; i < ROWS * LINEAR_OUT; i++) {
             const int o = i % LINEAR_OUT;
             double sum = 0, with, is, size;
@@ -385,10 +369,10 @@ START_TEST(prepared_again_it_is_of_the_weights_that_are_there_and_not_before)
     bench b;
 
     for (int i = 0; i < VALUES; i++)
-        x[i] = value(&state, -2, 2);
+        x[i] = random_value(&state, -2, 2);
     bench_open(&b, "cpu:0");
-    predict(m, b.device, CEK_MATH_F32, ROWS, x, wanted[0]);
-    predict(other, b.device, CEK_MATH_F32, ROWS, x, wanted[1]);
+    predict_rows(m, b.device, CEK_MATH_F32, ROWS, ROWS, x, wanted[0]);
+    predict_rows(other, b.device, CEK_MATH_F32, ROWS, ROWS, x, wanted[1]);
     plan_run_open(&r, &b, m, CEK_F32, &options);
     ck_assert_uint_le(m->buffer_elements, sizeof buffers / sizeof *buffers);
     plan_run_put(&r, r.binding.input, x, sizeof(float) * ROWS * (uint64_t)n->in * IMAGE);

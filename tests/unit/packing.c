@@ -5,22 +5,6 @@
 
 enum { ROWS = 3, SIDE = 6, VALUES = ROWS * 8 * SIDE * SIDE };
 
-static float value(uint32_t *state, float low, float high)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return low + (high - low) * (float)(*state >> 8) / 16777216.0f;
-}
-
-static void predict(const cek_model *m, cek_device *device, uint32_t math, int64_t batch, const float *x, float *y)
-{
-    const cek_predictor_options o = { .size = sizeof o, .batch = batch, .input_type = CEK_F32, .math = math };
-    cek_predictor *p;
-
-    assert_ok(cek_predictor_create(m, &device, 1, &o, &p));
-    assert_ok(cek_predictor_run(p, x, ROWS, y));
-    cek_predictor_free(p);
-}
-
 static struct {
     cek_plugin table;
     cek_status (*create)(cek_dev *, const cek_op_desc *, cek_op_info *, cek_op **);
@@ -96,13 +80,13 @@ START_TEST(weights_are_packed_once_and_the_bits_are_those_of_a_device_that_packs
     assert_ok(cek_model_parse(two_and_one, 3, (int64_t[]){ 8, SIDE, SIDE }, &m));
     cek_model_init(m, 3);
     for (int i = 0; i < VALUES; i++)
-        x[i] = value(&state, -2, 2);
+        x[i] = random_value(&state, -2, 2);
     for (int refuses = 0; refuses < 2; refuses++) {
         bench b;
 
         bench_open(&b, on[_i]);
         packing_watch(&b, refuses);
-        predict(m, b.device, CEK_MATH_F32, 2, x, y[refuses]); /* in two runs */
+        predict_rows(m, b.device, CEK_MATH_F32, 2, ROWS, x, y[refuses]); /* in two runs */
         ck_assert_int_eq(packing.created, refuses ? 0 : _i == 0 ? 2 : 3);
         ck_assert_int_eq(packing.refused, refuses ? 3 : _i == 0 ? 1 : 0);
         ck_assert_int_eq(packing.packed, packing.created);
@@ -194,7 +178,7 @@ START_TEST(packed_weights_go_before_batches_are_cut_and_what_was_computed_ahead_
     assert_ok(cek_model_parse("conv:256,3,p1 batchnorm conv:256,3,p1 batchnorm gap", 3, (int64_t[]){ 8, 8, 8 }, &m));
     cek_model_init(m, 3);
     for (size_t i = 0; i < sizeof x / sizeof *x; i++)
-        x[i] = value(&state, -2, 2);
+        x[i] = random_value(&state, -2, 2);
     bench_open(&b, "cpu:0");
     is[0] = outcome_of(m, &b, false, 0, x, y[0]);
     is[1] = outcome_of(m, &b, true, 0, x, y[1]);
@@ -228,7 +212,7 @@ START_TEST(where_memory_is_shorter_still_nothing_is_computed_ahead)
     assert_ok(cek_model_parse("conv:64,3,p1 batchnorm conv:64,3,p1 batchnorm gap", 3, (int64_t[]){ 8, 4, 4 }, &m));
     cek_model_init(m, 3);
     for (int i = 0; i < 4096; i++)
-        x[i] = value(&state, -2, 2);
+        x[i] = random_value(&state, -2, 2);
     bench_open(&b, "reference:0");
     for (int is_short = 0; is_short < 2; is_short++) {
         packing_watch(&b, !is_short);

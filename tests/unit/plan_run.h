@@ -1,6 +1,7 @@
 /* plan_run.h - runs one plan on one device, with memory that starts as NaN everywhere.
  *
- * Header only. Also a table in front of the device's own that counts operations and refuses what it is told to. */
+ * Header only. Also a table in front of the device's own that counts operations and refuses what it is told to; numbers
+ * drawn at random, and predictions of them. */
 #ifndef CEK_TESTS_UNIT_PLAN_RUN_H
 #define CEK_TESTS_UNIT_PLAN_RUN_H
 
@@ -266,6 +267,28 @@ static inline double *plan_run_gradient(plan_run *r, size_t parameter)
     free(raw);
     return out;
 }
+
+/* ---- a prediction ---- */
+
+static inline float random_value(uint32_t *state, float low, float high)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return low + (high - low) * (float)(*state >> 8) / 16777216.0f;
+}
+
+/* Of so many rows, by a predictor whose runs take `batch` of them. */
+static inline void predict_rows(const cek_model *m, cek_device *device, uint32_t math, int64_t batch, int64_t rows,
+                                const float *x, float *y)
+{
+    const cek_predictor_options o = { .size = sizeof o, .batch = batch, .input_type = CEK_F32, .math = math };
+    cek_predictor *p;
+
+    assert_ok(cek_predictor_create(m, &device, 1, &o, &p));
+    assert_ok(cek_predictor_run(p, x, rows, y));
+    cek_predictor_free(p);
+}
+
+/* ---- comparing ---- */
 
 /* |got - want| <= tolerance * (largest |want|), element by element. NaN never passes. */
 static inline void all_near(const char *what, const double *got, const double *want, int64_t count, double tolerance)
