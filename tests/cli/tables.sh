@@ -21,10 +21,15 @@ heads() {
     head -1 "$scratch/table" | tr -s ' ' | grep -qx "$1" || wrong "the heading is: $(head -1 "$scratch/table")"
 }
 
+# No terminal: no column is left out, whatever the environment says.
+few='-d cpu:0 -r 3 -w 0'
+COLUMNS=60 run 0 gemm $few -s 32x32x32
+head -1 "$scratch/out" | grep -q 'spread.*algorithm$' || wrong "a file lacks columns: $(head -1 "$scratch/out")"
+[ "$failures" -eq 0 ] || finish # no skip that hides it
+
 "$top_builddir/tests/cli/pty" 80 true >"$scratch/screen"
 [ $? != 77 ] || { echo "no pseudo-terminals here, and nowhere else are tables cut"; exit 77; }
 
-few='-d cpu:0 -r 3 -w 0'
 awk 'BEGIN { print "a,y"; for (i = 0; i < 100; i++) print i "," 2 * i }' >"$scratch/line.csv"
 run 0 gemm $few -s 32x32x32,12544x16x16 --json
 cp "$scratch/out" "$scratch/gemm.json"
@@ -38,8 +43,6 @@ grep -qx '60 columns have no room for spread %, max error, algorithm' "$scratch/
 shown 120 gemm $few -s 32x32x32
 heads 'device shape ms spread % GFLOP/s % peak max error wrong algorithm'
 ! grep 'no room' "$scratch/table" || wrong "120 columns have no room"
-COLUMNS=60 run 0 gemm $few -s 32x32x32
-head -1 "$scratch/out" | grep -q 'spread.*algorithm$' || wrong "a file lacks columns: $(head -1 "$scratch/out")"
 
 # The columns of texts have their length, the one of a larger one at that: what stands behind lies below its heading.
 shown 110 gemm -d cpu:0,reference:0 -r 2 -w 0 -s 8x8x8,12544x16x16
