@@ -66,18 +66,30 @@ void ISA_NAME(deriv_f32)(cpu_act act, int64_t rows, int64_t n, const float *x, i
 #undef DERIV
 }
 
+/* `vectors` chains side by side, which wait for their memory together. */
+V_INLINE void sums(int vectors, int64_t depth, const float *x, const int32_t *offset, float *sum)
+{
+    vf all[4];
+    UNROLL
+    for (int v = 0; v < vectors; v++)
+        all[v] = v_load(sum + v * VL);
+    for (int64_t k = 0; k < depth; k++) {
+        UNROLL
+        for (int v = 0; v < vectors; v++)
+            all[v] += v_load(x + offset[k] + v * VL);
+    }
+    UNROLL
+    for (int v = 0; v < vectors; v++)
+        v_store(sum + v * VL, all[v]);
+}
+
 void ISA_NAME(sums_f32)(int64_t depth, int64_t n, const float *x, const int32_t *offset, float *sum)
 {
     int64_t i = 0;
-    for (; i + 2 * VL <= n; i += 2 * VL) {
-        vf low = v_load(sum + i), high = v_load(sum + i + VL);
-        for (int64_t k = 0; k < depth; k++) {
-            low += v_load(x + offset[k] + i);
-            high += v_load(x + offset[k] + i + VL);
-        }
-        v_store(sum + i, low);
-        v_store(sum + i + VL, high);
-    }
+    for (; i + 4 * VL <= n; i += 4 * VL)
+        sums(4, depth, x + i, offset, sum + i);
+    for (; i + 2 * VL <= n; i += 2 * VL)
+        sums(2, depth, x + i, offset, sum + i);
     for (; i < n; i += VL) {
         const int64_t part = n - i < VL ? n - i : VL;
         vf all = v_load_part(sum + i, part);

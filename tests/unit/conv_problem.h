@@ -52,6 +52,7 @@ static const geometry geometries[] = {
     { 2, 64, 22, 2, { NONE, { 9, 3, 1, 2, 2, 1 }, { 16, 3, 1, 1, 1, 1 } } },  /* whole panels of channels */
     { 1, 32, 20, 1, { { 3, 2, 1, 1, 1, 0 }, { 8, 3, 2, 1, 1, 1 }, { 16, 3, 1, 2, 2, 2 } } },
     { 9, 1, 20, 1, { NONE, { 15, 3, 1, 1, 1, 1 }, { 16, 3, 1, 1, 1, 1 } } },
+    { 5, 1, 70, 1, { NONE, { 11, 3, 1, 1, 1, 1 }, { 13, 3, 1, 1, 1, 1 } } }, /* dy, read in place, is summed by rows */
     /* gradients of inputs, added up: blocks of channels, the last of them smaller; several images at once; parts of an
      * image; a long line; all of it in groups */
     { 2, 150, 12, 1, { NONE, { 7, 3, 2, 1, 1, 1 }, { 6, 3, 2, 1, 1, 1 } } },

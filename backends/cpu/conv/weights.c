@@ -172,6 +172,8 @@ void cek__conv_weights_run(const conv_call *call, cpu_threads *threads, void *wo
         .b = method == CONV_SLABS     ? give_slab
              : method == CONV_WINDOWS ? give_windows
                                       : cek__product_b,
+        /* few windows for each pixel of dy: tiles would wait for it */
+        .ahead = call->plan->product.way_b == PACK_DIRECT && method == CONV_TRANSPOSED ? cek__product_ahead : NULL,
     };
     cek__product_run(&call->plan->product, threads, &source, workspace);
 }

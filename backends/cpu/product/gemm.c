@@ -189,13 +189,6 @@ static int fetches_ahead(const gemm_plan *plan)
     return plan->product.way_b == PACK_ACROSS && plan->d.b.type == CPU_F32;
 }
 
-static const char *rows_ahead(const void *part, int64_t k, int64_t col, int64_t *row_bytes)
-{
-    const product_part *p = part;
-    *row_bytes = p->b.row_stride * 4;
-    return (const char *)p->b.at + (k * p->b.row_stride + col) * 4;
-}
-
 void cek__gemm_run(const gemm_plan *plan, cpu_threads *threads, const gemm_args *args, void *workspace)
 {
     const gemm_desc *d = &plan->d;
@@ -209,7 +202,7 @@ void cek__gemm_run(const gemm_plan *plan, cpu_threads *threads, const gemm_args 
         .a = cek__product_a,
         .b = cek__product_b,
         .take = cek__product_take,
-        .ahead = fetches_ahead(plan) ? rows_ahead : NULL,
+        .ahead = fetches_ahead(plan) ? cek__product_ahead : NULL,
         .plain = d->act == CPU_ACT_NONE && d->deriv == CPU_ACT_NONE && !args->bias,
     };
     if (plan->vector)

@@ -34,6 +34,13 @@ void cek__product_b(const void *part, int64_t k, int64_t depth, int64_t col, int
     cek__pack_b(p->kernels, &p->b, k, depth, col, cols, to);
 }
 
+const char *cek__product_ahead(const void *part, int64_t k, int64_t col, int64_t *row_bytes)
+{
+    const product_part *p = part;
+    *row_bytes = p->b.row_stride * 4;
+    return (const char *)p->b.at + (k * p->b.row_stride + col) * 4;
+}
+
 void cek__product_take(const void *part, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c,
                        int64_t ldc, const walk_scratch *scratch)
 {

@@ -79,6 +79,7 @@ typedef struct product_source {
 walk_give_a cek__product_a;
 walk_give_b cek__product_b;
 walk_take cek__product_take;
+walk_ahead cek__product_ahead; /* of a B of floats whose rows lie as rows */
 
 /* cek__product_words - has operands of types a and b, which cek__product_a and _b pack, multiplied as words where the
  * configuration has such for them; before cek__product_plan. */

@@ -92,8 +92,13 @@ static void sum_rows(const walk *w, const walk_scratch *s, int64_t rows, int64_t
 static void sum_columns(const walk *w, const walk_scratch *s, int64_t cols, int64_t depth, float *sum)
 {
     const int64_t nr = panel_columns(w);
-    for (int64_t p = 0; p * nr < cols; p++)
-        sum_lines(w, cols - p * nr < nr ? cols - p * nr : nr, depth, s->b_panel[p], s->b_offset, sum + p * nr);
+    /* panels that lie side by side, in an operand that is read in place, are the parts of its rows */
+    for (int64_t p = 0, n; p * nr < cols; p += ceil_div(n, nr)) {
+        for (n = nr; p * nr + n < cols && s->b_panel[p + n / nr] == s->b_panel[p] + n;)
+            n += nr;
+        n = least(n, cols - p * nr);
+        sum_lines(w, n, depth, s->b_panel[p], s->b_offset, sum + p * nr);
+    }
 }
 
 /* What comes into L2 while tiles work: of the last panels of A each a line of every row of the next block of B, before
