@@ -10,6 +10,10 @@
  * the run closed: the caller never waits for a thread that has no task. Fields of the job are
  * written only while the run is closed and the count is 0.
  *
+ * A helper whose core other processes take may be in the middle of the last task, not running, for as long as the
+ * kernel gives them, while the caller that waits for it leaves its own core idle. So a caller that waits for long looks
+ * at the processor time of the helpers inside, and changes places with one that got none.
+ *
  * A guest is a helper that joins, and goes on to its next task, only while its lender is in no operation. It does not
  * learn when that begins, which would cost the lender a call of the kernel each time: the caller looks when it opens a
  * run and after each of its tasks, and wakes guests whose lender was in none twice in a row. */
@@ -42,6 +46,9 @@ enum {
     /* Spinning for as long as a futex wake-up takes (50 to 80 us were measured) costs at most twice
      * the best choice. */
     SPIN_NS = 50000,
+    /* How long a caller waits before it looks whether helpers are running: several times what looking and changing
+     * places take, a twentieth of what the kernel gives another process at once (3 to 4 ms). */
+    LOOK_NS = 150000,
 };
 
 typedef struct helper {
@@ -49,7 +56,10 @@ typedef struct helper {
     const cpu_lender *from; /* a guest's */
     pthread_t thread;
     int worker;
-    int cpu; /* pinned to it; -1 = may run on all of the pool's */
+    int cpu;                 /* pinned to it; -1 = may run on all of the pool's */
+    _Atomic uint32_t inside; /* the run; written by the helper */
+    clockid_t clock;         /* its processor time, */
+    int64_t ran_ns;          /* and what that was when the caller looked last */
 } helper;
 
 struct cpu_threads {
@@ -74,9 +84,10 @@ struct cpu_threads {
     helper helpers[];
 };
 
-static void futex_sleep(_Atomic uint32_t *word, uint32_t seen, uint32_t who)
+/* Until `end` by the clock of now_ns, or without end where that is NULL. */
+static void futex_sleep(_Atomic uint32_t *word, uint32_t seen, const struct timespec *end, uint32_t who)
 {
-    syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, seen, NULL, NULL, who);
+    syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, seen, end, NULL, who);
 }
 
 static void futex_wake(_Atomic uint32_t *word, uint32_t who)
@@ -93,11 +104,16 @@ static inline void relax(void)
 #endif
 }
 
+static int64_t clock_ns(clockid_t clock)
+{
+    struct timespec t = { 0 };
+    clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 static int64_t now_ns(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return clock_ns(CLOCK_MONOTONIC);
 }
 
 /* A guest's core is needed for what it is there for. */
@@ -192,7 +208,7 @@ static void helper_sleep(helper *self, uint32_t last)
         const uint32_t state = atomic_load(&threads->state);
         if ((is_new_run(state, last) && !is_needed(self->from)) || atomic_load(&threads->stop))
             break;
-        futex_sleep(&threads->state, state, self->from ? WAKE_GUESTS : WAKE_HELPERS);
+        futex_sleep(&threads->state, state, NULL, self->from ? WAKE_GUESTS : WAKE_HELPERS);
     }
     atomic_fetch_sub(asleep, 1);
 }
@@ -205,8 +221,10 @@ static void *helper_main(void *arg)
 
     while (!atomic_load(&threads->stop)) {
         if (!is_needed(self->from) && join(threads, &last)) {
+            atomic_store_explicit(&self->inside, 1, memory_order_relaxed);
             if (!drain(threads, self->worker, self->from))
                 last = 0; /* a guest may come back to it */
+            atomic_store_explicit(&self->inside, 0, memory_order_relaxed);
             leave(threads);
         } else if (!spin(threads, is_new_run, last, self->from)) {
             helper_sleep(self, last);
@@ -229,6 +247,15 @@ static void affinity_set(pthread_t thread, const int *cpus, int n)
     CPU_FREE(set);
 }
 
+/* A helper gets the CPU that was left to the caller, and leaves its own. */
+static void places_change(cpu_threads *threads, helper *h)
+{
+    const int cpu = h->cpu;
+    affinity_set(h->thread, &threads->free_cpu, 1);
+    h->cpu = threads->free_cpu;
+    threads->free_cpu = cpu;
+}
+
 /* Helpers have a CPU each, and one is left for the caller. Where the caller has moved to a helper's
  * CPU, the two change places: left alone, a woken helper would queue behind the very thread that
  * waits for it, for milliseconds. */
@@ -237,13 +264,26 @@ static void make_way(cpu_threads *threads)
     if (threads->free_cpu < 0)
         return;
     const int cpu = sched_getcpu();
-    for (int i = 1; i < threads->workers && cpu != threads->free_cpu; i++) {
+    for (int i = 1; i < threads->workers && cpu != threads->free_cpu; i++)
+        if (threads->helpers[i].cpu == cpu)
+            places_change(threads, &threads->helpers[i]);
+}
+
+/* For a caller that has nothing to do but to wait: where it has waited a while already, a helper that is in a task but
+ * did not run meanwhile goes on in the caller's place. */
+static void places_leave(cpu_threads *threads, int waited)
+{
+    const int cpu = sched_getcpu();
+    for (int i = 1; i < threads->workers; i++) {
         helper *h = &threads->helpers[i];
-        if (h->cpu != cpu)
+        if (h->from || !atomic_load_explicit(&h->inside, memory_order_relaxed))
             continue;
-        affinity_set(h->thread, &threads->free_cpu, 1);
-        h->cpu = threads->free_cpu;
-        threads->free_cpu = cpu;
+        const int64_t before = h->ran_ns;
+        h->ran_ns = clock_ns(h->clock);
+        if (waited && cpu == threads->free_cpu && h->ran_ns - before < LOOK_NS / 8) {
+            places_change(threads, h);
+            return;
+        }
     }
 }
 
@@ -267,8 +307,13 @@ static void run_close(cpu_threads *threads)
     if (is_empty(state, 0) || spin(threads, is_empty, 0, NULL))
         return;
     atomic_store(&threads->caller_sleeps, 1);
-    while (!is_empty(state = atomic_load(&threads->state), 0))
-        futex_sleep(&threads->state, state, WAKE_CALLER);
+    for (int waited = 0; !is_empty(state = atomic_load(&threads->state), 0); waited = 1) {
+        if (threads->free_cpu >= 0)
+            places_leave(threads, waited);
+        const int64_t end = now_ns() + LOOK_NS;
+        const struct timespec at = { .tv_sec = end / 1000000000, .tv_nsec = end % 1000000000 };
+        futex_sleep(&threads->state, state, threads->free_cpu >= 0 ? &at : NULL, WAKE_CALLER);
+    }
     atomic_store(&threads->caller_sleeps, 0);
 }
 
@@ -313,6 +358,7 @@ static int helper_start(cpu_threads *threads, helper *h, const int *cpus, int n_
     if (error)
         return error;
     threads->started++;
+    pthread_getcpuclockid(h->thread, &h->clock);
     if (h->cpu >= 0)
         affinity_set(h->thread, &h->cpu, 1);
     else if (n_cpus > 0)

@@ -172,6 +172,62 @@ START_TEST(helpers_keep_to_their_cpus_and_callers_are_left_alone)
 }
 END_TEST
 
+/* The caller, which is held to a CPU, has no task left; the helper is in one and does not run. */
+typedef struct places {
+    pthread_t caller;
+    atomic_int taken;
+    int caller_cpu;
+} places;
+
+static int may_run_on(int cpu)
+{
+    cpu_set_t now;
+    CPU_ZERO(&now);
+    sched_getaffinity(0, sizeof now, &now);
+    return CPU_ISSET((size_t)cpu, &now);
+}
+
+static void place_task(void *arg, int64_t task, int worker)
+{
+    places *p = arg;
+    (void)task, (void)worker;
+    if (pthread_equal(pthread_self(), p->caller)) {
+        while (!atomic_load(&p->taken)) /* the test's own time-out ends this and the next */
+            usleep(100);
+        return;
+    }
+    if (may_run_on(p->caller_cpu))
+        ck_abort_msg("the helper had no place of its own");
+    atomic_store(&p->taken, 1);
+    while (!may_run_on(p->caller_cpu))
+        usleep(1000);
+}
+
+START_TEST(a_helper_that_does_not_run_goes_on_in_the_place_of_the_caller_that_waits)
+{
+    cpu_topology machine;
+    cpu_set_t before, one;
+    cpu_threads *threads;
+    places p = { .caller = pthread_self() };
+
+    cek__topology_read(&machine);
+    if (machine.n_cpus < 2)
+        return; /* there is one place */
+    sched_getaffinity(0, sizeof before, &before);
+    ck_assert_int_eq(cek__threads_create(2, machine.cpus, 2, &threads), 0);
+    for (int i = 0; i < 6; i++) { /* whoever had which place before */
+        p.caller_cpu = machine.cpus[i / 2 % 2];
+        atomic_store(&p.taken, 0);
+        CPU_ZERO(&one);
+        CPU_SET((size_t)p.caller_cpu, &one);
+        ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+        cek__threads_run(threads, 2, place_task, &p);
+    }
+    sched_setaffinity(0, sizeof before, &before);
+    cek__threads_destroy(threads);
+}
+END_TEST
+
 typedef struct masks {
     pthread_t caller;
     atomic_int by_helpers, open; /* tasks; and of those, with a signal that is not blocked */
@@ -367,6 +423,7 @@ int main(void)
     tcase_add_test(threads, a_run_inside_a_task_is_inline);
     tcase_add_test(threads, a_forked_child_may_run);
     tcase_add_test(threads, helpers_keep_to_their_cpus_and_callers_are_left_alone);
+    tcase_add_test(threads, a_helper_that_does_not_run_goes_on_in_the_place_of_the_caller_that_waits);
     tcase_add_test(threads, helpers_block_all_signals_and_the_callers_mask_stays);
     tcase_add_test(threads, a_core_in_no_operation_takes_tasks_of_another_pool);
     tcase_add_test(threads, a_core_is_given_back_when_its_own_device_begins);
