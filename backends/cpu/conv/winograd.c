@@ -29,7 +29,9 @@ enum {
     SHARED_BYTES = 256 << 20, /* at most, of what is transformed first, and tables */
     WORKER_BYTES = 16 << 20,  /* at most, of a worker's operands and sums */
     TASKS = 16,               /* wanted of backward-weights, from blocks and splits */
-    SUMS_ROWS = 64,           /* with WINOGRAD_PANELS, what a task of backward-weights sums stays in L2 */
+    /* Of backward-weights, which are more than L2 holds: sums and squares pass by one point after the other. */
+    TILES_SUMMED = 56, /* for each way past the sums */
+    SUMS_ROWS = 128,   /* another block of them transforms all of x again */
 };
 
 static int has_taps(const conv_desc *d)
@@ -57,7 +59,7 @@ static void sizes_choose(const conv_desc *d, const cpu_kernels *kernels, winogra
 {
     const int64_t widest = WINOGRAD_PANELS * kernels->nr;
 
-    w->block = round_up(least(TILES, w->count), kernels->mr);
+    w->block = round_up(least(d->direction == CONV_BACKWARD_WEIGHTS ? TILES_SUMMED : TILES, w->count), kernels->mr);
     w->columns = w->to;
     if (d->direction != CONV_BACKWARD_WEIGHTS) {
         if (w->count <= TILES_FEW && w->planes * w->from * w->to * 4 > WEIGHTS_BYTES)
@@ -164,6 +166,17 @@ void cek__winograd_tile(const winograd_plan *w, int64_t tile, int64_t *image, in
     *image = tile / (w->tiles[0] * w->tiles[1]);
 }
 
+/* `n` pixels that lie side by side, of each `channels` from `element` on. */
+static void pixels_load(const cpu_kernels *kernels, const winograd_image *from, int64_t element, int64_t n,
+                        int64_t channels, float *to, int64_t ld)
+{
+    if (channels == from->channels && channels == ld)
+        kernels->load(from->type, n * channels, conv_at(from->at, from->type, element), to);
+    else
+        for (int64_t i = 0; i < n; i++, element += from->channels)
+            kernels->load(from->type, channels, conv_at(from->at, from->type, element), to + i * ld);
+}
+
 void cek__winograd_square(const cpu_kernels *kernels, const winograd_image *from, cpu_transform *transform,
                           int64_t side, int64_t image, const int64_t at[2], int64_t channel, int64_t channels,
                           float *square, float *to, int64_t line_to, int64_t pixel_to)
@@ -175,17 +188,37 @@ void cek__winograd_square(const cpu_kernels *kernels, const winograd_image *from
         transform(channels, (const float *)from->at + first, w * from->channels, from->channels, to, line_to, pixel_to);
         return;
     }
-    for (int64_t i = 0; i < side; i++)
-        for (int64_t j = 0; j < side; j++) {
-            const int64_t y = at[0] + i, x = at[1] + j;
-            float *pixel = square + (i * side + j) * ld;
-            if (y < 0 || x < 0 || y >= h || x >= w)
-                memset(pixel, 0, (size_t)channels * 4);
-            else
-                kernels->load(from->type, channels, conv_at(from->at, from->type, first + (i * w + j) * from->channels),
-                              pixel);
+    const int64_t low = most(-at[1], 0), high = least(side, w - at[1]); /* pixels of a line that are in the image */
+    for (int64_t i = 0; i < side; i++) {
+        const int64_t y = at[0] + i;
+        float *line = square + i * side * ld;
+        if (y < 0 || y >= h) {
+            memset(line, 0, (size_t)(side * ld) * 4);
+            continue;
         }
+        memset(line, 0, (size_t)(low * ld) * 4);
+        memset(line + high * ld, 0, (size_t)((side - high) * ld) * 4);
+        pixels_load(kernels, from, first + (i * w + low) * from->channels, high - low, channels, line + low * ld, ld);
+    }
     transform(channels, square, side * ld, ld, to, line_to, pixel_to);
+}
+
+void cek__winograd_ahead(const winograd_plan *w, const winograd_image *of, int64_t tile, int64_t channel,
+                         int64_t channels)
+{
+    const int64_t bytes = cpu_type_bytes(of->type), pixel = of->channels * bytes, outputs = w->form->outputs;
+    int64_t image, at[2];
+
+    if (tile >= w->count)
+        return;
+    cek__winograd_tile(w, tile, &image, at);
+    for (int64_t y = at[0]; y < least(at[0] + outputs, of->size[0]); y++) {
+        const char *line = conv_at(of->at, of->type, channel) +
+                           ((image * of->size[0] + y) * of->size[1] + at[1]) * pixel;
+        for (int64_t x = 0; x < least(outputs, of->size[1] - at[1]); x++)
+            for (int64_t i = 0; i < channels * bytes; i += 64)
+                __builtin_prefetch(line + x * pixel + i, 0, 2);
+    }
 }
 
 /* ---- all directions ---- */

@@ -12,7 +12,10 @@
 
 #include "backends/cpu/config.h"
 
-enum { WINOGRAD_PANELS = 2 }; /* of columns, whose sums stay in L2 */
+enum {
+    WINOGRAD_PANELS = 2, /* of columns, whose sums stay in L2 */
+    WINOGRAD_AHEAD = 2,  /* tiles: what takes as long as memory does */
+};
 
 /* Tiles are the squares of outputs x outputs that cover an image: y, or of backward-data dx. A product for each point:
  * tiles x from by from x to channels; of backward-weights to x tiles by tiles x from, where `from` are x's channels
@@ -46,5 +49,8 @@ void cek__winograd_tile(const winograd_plan *w, int64_t tile, int64_t *image, in
 void cek__winograd_square(const cpu_kernels *kernels, const winograd_image *from, cpu_transform *transform,
                           int64_t side, int64_t image, const int64_t at[2], int64_t channel, int64_t channels,
                           float *square, float *to, int64_t line_to, int64_t pixel_to);
+/* Has the pixels of a tile's outputs, in any image of that size, come into L2; nothing behind the last tile. */
+void cek__winograd_ahead(const winograd_plan *w, const winograd_image *of, int64_t tile, int64_t channel,
+                         int64_t channels);
 
 #endif

@@ -69,6 +69,7 @@ static void squares(const run *r, int64_t first, int64_t tiles, float *square, f
 
     for (int64_t t = 0; t < tiles; t++) {
         int64_t image, at[2];
+        cek__winograd_ahead(w, &r->image, first + t + WINOGRAD_AHEAD, 0, w->from);
         cek__winograd_tile(w, first + t, &image, at);
         cek__winograd_square(r->kernels, &r->image, w->form->input, w->points, image,
                              (int64_t[2]){ at[0] - r->pad[0], at[1] - r->pad[1] }, 0, w->from, square, v + t * r->l.row,
@@ -113,10 +114,17 @@ static void output_store(const run *r, int64_t tile, int64_t col, int64_t cols, 
 /* Columns [col, col + cols) of tiles whose sums are complete, and behind them room for a line and a square. */
 static void columns_store(const run *r, int64_t first, int64_t tiles, int64_t col, int64_t cols, float *m)
 {
-    float *line = m + r->w->planes * r->l.sum_plane, *square = line + r->l.line;
+    const winograd_plan *w = r->w;
+    float *line = m + w->planes * r->l.sum_plane, *square = line + r->l.line;
+    const winograd_image ref = { r->e.ref, r->e.ref_at.type, { w->size[0], w->size[1] }, w->to };
+    const winograd_image to = { r->e.c, r->e.to.type, { w->size[0], w->size[1] }, w->to };
 
-    for (int64_t t = 0; t < tiles; t++)
+    for (int64_t t = 0; t < tiles; t++) {
+        if (r->e.ref)
+            cek__winograd_ahead(w, &ref, first + t + WINOGRAD_AHEAD, col, cols);
+        cek__winograd_ahead(w, &to, first + t + WINOGRAD_AHEAD, col, cols);
         output_store(r, first + t, col, cols, m + t * r->l.sum_row, square, line);
+    }
 }
 
 /* ---- by blocks ---- */

@@ -24,6 +24,7 @@ typedef struct run {
     layout l;
     winograd_image x, dy;
     int32_t *a_offset, *b_offset; /* [block] */
+    int32_t pixel_offset[4];      /* of a line of a tile of dy */
     float *parts;                 /* [split][row block][column block] */
     float *scratch;               /* [worker] */
     const conv_args *args;
@@ -72,21 +73,24 @@ static void products(const run *r, int64_t tiles, int64_t rows, int64_t columns,
                                                        sums + i * l->sum_row + j, l->sum_row, store, v, 0);
 }
 
-/* The pixels of a tile of dy. */
+/* The pixels of a tile of dy, one after the other. */
 static void bias_add(const run *r, int64_t image, const int64_t at[2], int64_t row, int64_t rows, float *pixel,
                      float *bias)
 {
     const winograd_image *dy = &r->dy;
-    const int64_t outputs = r->w->form->outputs;
+    const int64_t high = least(r->w->form->outputs, dy->size[0] - at[0]);
+    const int64_t wide = least(r->w->form->outputs, dy->size[1] - at[1]);
+    const int64_t first = ((image * dy->size[0] + at[0]) * dy->size[1] + at[1]) * dy->channels + row;
 
-    for (int64_t h = at[0]; h < least(at[0] + outputs, dy->size[0]); h++)
-        for (int64_t w = at[1]; w < least(at[1] + outputs, dy->size[1]); w++) {
-            const int64_t element = ((image * dy->size[0] + h) * dy->size[1] + w) * dy->channels + row;
-            const char *from = conv_at(dy->at, dy->type, element);
-            if (dy->type != CPU_F32)
-                r->kernels->load(dy->type, rows, from, pixel);
-            r->kernels->add(rows, bias, dy->type == CPU_F32 ? (const float *)(const void *)from : pixel, bias);
+    for (int64_t i = 0; i < high; i++) {
+        const char *line = conv_at(dy->at, dy->type, first + i * dy->size[1] * dy->channels);
+        if (dy->type == CPU_F32)
+            r->kernels->sums(wide, rows, (const float *)(const void *)line, r->pixel_offset, bias);
+        for (int64_t j = 0; dy->type != CPU_F32 && j < wide; j++) {
+            r->kernels->load(dy->type, rows, line + j * dy->channels * cpu_type_bytes(dy->type), pixel);
+            r->kernels->add(rows, bias, pixel, bias);
         }
+    }
 }
 
 /* A block of channels over one part of the tiles. */
@@ -111,6 +115,8 @@ static void part_task(void *arg, int64_t task, int worker)
         const int64_t tiles = least(w->block, end - first);
         for (int64_t t = 0; t < tiles; t++) {
             int64_t image, at[2];
+            cek__winograd_ahead(w, &r->dy, first + t + WINOGRAD_AHEAD, row, rows);
+            cek__winograd_ahead(w, &r->x, first + t + WINOGRAD_AHEAD, column, columns);
             cek__winograd_tile(w, first + t, &image, at);
             cek__winograd_square(r->kernels, &r->dy, w->form->gradient, w->form->outputs, image, at, row, rows, square,
                                  z + t * l->dy_row, w->points * l->dy_plane, l->dy_plane);
@@ -174,6 +180,7 @@ void cek__winograd_weights_run(const conv_call *call, cpu_threads *threads, void
     r.scratch = (float *)workspace + w->shared_floats;
     cek__walk_offsets(r.a_offset, w->block, r.l.dy_row);
     cek__walk_offsets(r.b_offset, w->block, r.l.x_row);
+    cek__walk_offsets(r.pixel_offset, w->form->outputs, w->to);
     cek__threads_run(threads, w->splits * r.l.row_blocks * r.l.column_blocks, part_task, &r);
     cek__threads_run(threads, w->to, taps_task, &r);
 }
