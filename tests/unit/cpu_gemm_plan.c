@@ -1,5 +1,6 @@
 /* cpu_gemm_plan.c - how products of the CPU backend are cut up: what decides bits follows from no number of workers,
  * what is read where it lies, and nothing is touched beside operands and workspace. */
+#include "backends/cpu/sizes.h"
 #include "tests/unit/gemm_problem.h"
 
 /* 1 .. 4096, and as many of each length in bits. */
@@ -141,6 +142,58 @@ START_TEST(columns_that_fill_one_vector_count_as_one)
 }
 END_TEST
 
+/* A float of A meets few of B then: to copy A would be most of the work, and short runs of its rows come slowly. */
+START_TEST(of_few_columns_rows_are_read_where_they_lie_in_deep_blocks)
+{
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int64_t k = 2000; k <= 2048; k += 48)
+            for (int64_t panels = 1; panels <= 8; panels *= 2) {
+                const int64_t n = panels * config->kernels->nr, bytes = config->b_bytes;
+                const gemm_desc d = { .m = 5000,
+                                      .n = n,
+                                      .k = k,
+                                      .batch = 1,
+                                      .a = { CPU_F32, k, 1, 0 },
+                                      .b = { CPU_F32, n, 1, 0 },
+                                      .c = { CPU_F32, n, 1, 0 } };
+                gemm_plan plan;
+                cek__gemm_plan(&d, config, 1, &plan);
+                const product_plan *p = &plan.product;
+                EXPECT(plan.swapped || (p->way_a == PACK_DIRECT) == (k == 2000 || panels <= 4), "%s: n %ld, k %ld",
+                       config->isa, (long)n, (long)k);
+                EXPECT(plan.swapped || panels > 4 ||
+                           (p->sizes.kc * n * 4 <= bytes &&
+                            (p->sizes.kc == p->split_depth || 2 * p->sizes.kc * n * 4 > bytes)),
+                       "%s: n %ld, k %ld in blocks of %ld", config->isa, (long)n, (long)k, (long)p->sizes.kc);
+                EXPECT(!plan.swapped, "%s: n %ld, k %ld", config->isa, (long)n, (long)k);
+                EXPECT((p->way_b == PACK_DIRECT) == (panels == 1), "%s: n %ld, k %ld: B", config->isa, (long)n,
+                       (long)k);
+            }
+}
+END_TEST
+
+/* Else each would push the others out of L1 before the next float of their lines is wanted. */
+START_TEST(rows_that_meet_in_one_set_of_l1_are_few_in_a_panel)
+{
+    enum { ROWS = 56, DEPTH = 3 };
+    static float a[ROWS * 1024];
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int64_t stride = 1000; stride <= 1024; stride += 24) {
+            const pack_operand operand = pack_of(a, CPU_F32, stride, 1, PACK_DIRECT);
+            const float *panels[ROWS];
+            int64_t rows[ROWS];
+            int32_t offset[DEPTH];
+            const walk_scratch to = { .a_offset = offset, .a_panel = panels, .a_rows = rows };
+            const int64_t height = stride == 1024 && config->kernels->mr > 7 ? 7 : config->kernels->mr;
+            cek__pack_a(config->kernels, &operand, 0, ROWS, 0, DEPTH, &to);
+            EXPECT(rows[0] <= height && rows[0] > height - 2, "%s: %ld rows of %ld floats", config->isa, (long)rows[0],
+                   (long)stride);
+        }
+}
+END_TEST
+
 /* As walk.h has it: behind partial results, too, whose number may be odd. */
 START_TEST(a_worker_s_memory_is_aligned)
 {
@@ -230,6 +283,8 @@ int main(void)
     tcase_add_loop_test(tests, bits_do_not_depend_on_the_number_of_workers, 0, 2);
     tcase_add_test(tests, what_decides_bits_follows_from_no_number_of_workers);
     tcase_add_test(tests, columns_that_fill_one_vector_count_as_one);
+    tcase_add_test(tests, of_few_columns_rows_are_read_where_they_lie_in_deep_blocks);
+    tcase_add_test(tests, rows_that_meet_in_one_set_of_l1_are_few_in_a_panel);
     tcase_add_test(tests, a_worker_s_memory_is_aligned);
     tcase_add_test(tests, a_block_of_rows_is_whole_tiles_of_every_family);
     tcase_add_test(tests, nothing_beside_operands_is_touched);

@@ -7,11 +7,13 @@
 #include <stdlib.h>
 
 #include "backends/cpu/product/vector.h"
+#include "backends/cpu/sizes.h"
 
 enum {
-    WAY_BYTES = 4096,   /* rows this far apart fall into one set of an L1 cache */
     NEAR_BYTES = 32768, /* operands that L1 holds: a tile reads them as fast as what was packed */
-    LARGE_C = 1 << 20   /* bytes: more than L2 keeps between two blocks of k */
+    LARGE_C = 1 << 20,  /* bytes: more than L2 keeps between two blocks of k */
+    FEW_PANELS = 4,     /* of B: a float of A is used so seldom that its way here is most of the work */
+    DEPTH_MOST = 2048   /* floats: longer runs of a row are no faster */
 };
 
 static gemm_matrix flipped(gemm_matrix m)
@@ -31,13 +33,19 @@ static int is_near(const gemm_desc *d)
            span_bytes(&d->a, d->m, d->k) + span_bytes(&d->b, d->k, d->n) <= NEAR_BYTES;
 }
 
+static int has_few_columns(const gemm_desc *d, const cpu_config *config)
+{
+    return d->n <= FEW_PANELS * config->kernels->nr;
+}
+
 /* Floats whose rows lie along k are read where they are, as a panel of packed ones would be: so many streams. Copying
- * them is waiting for each row to begin. Only where the rows of a panel fall into one set of L1, which has half as many
- * places, does each line have to come from L2 for each of its elements. */
-static pack_way way_a(const gemm_desc *d)
+ * them is waiting for each row to begin. Only where rows fall into one set of L1 are panels of them low, and B passes
+ * by more often: then they are copied, unless columns are few. */
+static pack_way way_a(const gemm_desc *d, const cpu_config *config)
 {
     const gemm_matrix *a = &d->a;
-    const int in_place = a->type == CPU_F32 && a->col_stride == 1 && a->row_stride * 4 % WAY_BYTES != 0;
+    const int in_place = a->type == CPU_F32 && a->col_stride == 1 &&
+                         (!cek__pack_rows_meet(a->row_stride) || has_few_columns(d, config));
     return in_place || is_near(d) ? PACK_DIRECT : cek__pack_way_a(a);
 }
 
@@ -49,10 +57,28 @@ static int64_t whole_depth(const gemm_desc *d, int64_t k, const cpu_config *conf
     return narrow && d->m * d->n * 4 >= LARGE_C ? k : 0;
 }
 
+/* Of few columns rows of A that are read where they lie come from memory as fast as they are asked for, if runs of them
+ * are long: deep blocks, as long as B stays in L2. 0: no such. */
+static int64_t depth_most(const gemm_desc *d, const product_plan *p)
+{
+    if (p->way_a != PACK_DIRECT || d->a.col_stride != 1 || !has_few_columns(d, p->config))
+        return 0;
+    const int64_t fit = p->config->b_bytes / (4 * round_up(d->n, p->config->kernels->nr));
+    return most(least(fit, DEPTH_MOST), p->config->kc);
+}
+
 /* Tiles read whole panels of B. */
+static int is_near_b(const gemm_desc *d, const cpu_config *config)
+{
+    return is_near(d) && d->b.col_stride == 1 && d->n % config->kernels->nr == 0;
+}
+
+/* Short rows that lie side by side are a panel already. */
 static pack_way way_b(const gemm_desc *d, const cpu_config *config)
 {
-    return is_near(d) && d->b.col_stride == 1 && d->n % config->kernels->nr == 0 ? PACK_DIRECT : cek__pack_way_b(&d->b);
+    const int nr = config->kernels->nr;
+    const int is_panel = d->b.type == CPU_F32 && d->b.col_stride == 1 && d->n <= nr && llabs(d->b.row_stride) <= nr;
+    return is_panel || is_near_b(d, config) ? PACK_DIRECT : cek__pack_way_b(&d->b);
 }
 
 /* A few rows of A, or columns of B where those are its roles, against rows of memory. Near operands that need no
@@ -61,7 +87,7 @@ static int is_thin(const gemm_desc *d, const cpu_config *config)
 {
     return d->m <= CPU_THIN_MAX && d->k > 0 && d->b.col_stride == 1 &&
            (d->a.type == CPU_F32 || d->a.col_stride == 1 || d->a.row_stride == 1) &&
-           (d->m == 1 || way_b(d, config) != PACK_DIRECT);
+           (d->m == 1 || !is_near_b(d, config));
 }
 
 static void plan_one(const gemm_desc *desc, const cpu_config *config, int workers, int swapped, gemm_plan *out)
@@ -94,7 +120,7 @@ static void plan_one(const gemm_desc *desc, const cpu_config *config, int worker
         .sum = !d->sum   ? PRODUCT_NO_SUM
                : swapped ? PRODUCT_COLUMN_SUM
                          : PRODUCT_ROW_SUM,
-        .way_a = way_a(d),
+        .way_a = way_a(d, config),
         .way_b = way_b(d, config),
         .copy_a = cek__pack_way_a(&d->a),
         .store_across = d->c.col_stride != 1,
@@ -104,6 +130,7 @@ static void plan_one(const gemm_desc *desc, const cpu_config *config, int worker
     if (!out->product.thin) {
         cek__product_words(&out->product, d->a.type, d->b.type);
         out->product.sizes.kc = whole_depth(desc, out->product.k, config);
+        out->product.depth_most = depth_most(d, &out->product);
     }
     cek__product_plan(&out->product);
 }

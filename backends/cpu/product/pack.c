@@ -5,10 +5,14 @@
 #include "backends/cpu/product/pack.h"
 
 #include "backends/cpu/product/pack_words.h"
+#include "backends/cpu/sizes.h"
 
 #include <string.h>
 
-enum { LINE = 64 }; /* elements converted at once: a part of a row that stays in L1 */
+enum {
+    LINE = 64,   /* elements converted at once: a part of a row that stays in L1 */
+    LOW_ROWS = 7 /* of a panel whose rows meet in one set of L1: it has 8 places, and one is B's */
+};
 
 static void row_ahead(const char *row, int64_t bytes)
 {
@@ -44,7 +48,7 @@ static float gather_one(const cpu_kernels *kernels, const pack_operand *m, int64
 int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows, int64_t k,
                     int64_t depth, const walk_scratch *to)
 {
-    const int64_t height = walk_panel_rows(rows, kernels->mr);
+    int64_t height = walk_panel_rows(rows, kernels->mr);
     const float *at = to->a;
     int64_t lda = walk_row_floats(depth), step = 1;
 
@@ -55,6 +59,8 @@ int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t r
         at = (const float *)element(a, row, k);
         lda = a->row_stride;
         step = a->col_stride;
+        if (cek__pack_rows_meet(lda))
+            height = walk_panel_rows(rows, least(kernels->mr, LOW_ROWS));
         break;
     case PACK_ALONG:
         for (int64_t i = 0; i < rows; i++) {

@@ -37,6 +37,12 @@ static inline pack_operand pack_of(const void *at, cpu_type type, int64_t row_st
 pack_way cek__pack_way_a(const gemm_matrix *a);
 pack_way cek__pack_way_b(const gemm_matrix *b);
 
+/* Whether floats so far apart, the rows of a panel of A, fall into one set of an L1 cache: multiples of 4096 bytes. */
+static inline int cek__pack_rows_meet(int64_t row_stride)
+{
+    return row_stride * 4 % 4096 == 0;
+}
+
 /* As walk_give_a and walk_give_b, with the kernels that do the work. */
 int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows, int64_t k,
                     int64_t depth, const walk_scratch *to);

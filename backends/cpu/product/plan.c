@@ -112,12 +112,13 @@ static void blocks_choose(product_plan *p)
 static void depth_choose(product_plan *p)
 {
     const int64_t tasks = p->batch * ceil_div(p->m, p->config->mc) * ceil_div(p->n, p->config->mc);
+    const int64_t depth = p->depth_most ? p->depth_most : p->config->kc;
     const int64_t splits = p->whole ? 1 : least(least(SPLIT_TASKS / most(tasks, 1), p->k / SPLIT_DEPTH), SPLITS_MAX);
     for (p->splits = 1; p->splits * 2 <= splits;)
         p->splits *= 2; /* even numbers of tasks for even numbers of workers */
     p->split_depth = ceil_div(p->k, p->splits);
     if (p->sizes.kc == 0)
-        p->sizes.kc = most(ceil_div(p->split_depth, most(ceil_div(p->split_depth, p->config->kc), 1)), 1);
+        p->sizes.kc = most(ceil_div(p->split_depth, most(ceil_div(p->split_depth, depth), 1)), 1);
     p->sizes.kc = round_up(p->sizes.kc, p->words ? p->words->step : 1);
     p->split_depth = most(ceil_div(p->split_depth, p->sizes.kc) * p->sizes.kc, 1);
     p->splits = most(ceil_div(p->k, p->split_depth), 1);

@@ -137,15 +137,16 @@ static void reduce_task(void *arg, int64_t task, int worker)
     product_part p;
 
     scratch_of(r, worker, &scratch);
-    for (int64_t i = first; i < last; i++) {
-        if (i == first || i % plan->m == 0)
-            part_open(r, i / plan->m, &p);
+    for (int64_t i = first, rows; i < last; i += rows) {
+        rows = least(last - i, plan->m - i % plan->m);
+        part_open(r, i / plan->m, &p);
         for (int64_t col = 0; col < plan->n; col += plan->sizes.nb) {
             const int64_t cols = least(plan->sizes.nb, plan->n - col);
             float *sum = r->partial + i * r->ld + col;
-            for (int64_t split = 1; split < plan->splits; split++)
-                kernels->add(cols, sum, sum + split * stride, sum);
-            r->source->take(&p, i % plan->m, 1, col, cols, sum, r->ld, &scratch);
+            for (int64_t row = 0; row < rows; row++)
+                for (int64_t split = 1; split < plan->splits; split++)
+                    kernels->add(cols, sum + row * r->ld, sum + row * r->ld + split * stride, sum + row * r->ld);
+            r->source->take(&p, i % plan->m, rows, col, cols, sum, r->ld, &scratch);
         }
     }
 }

@@ -36,6 +36,7 @@ typedef struct product_plan {
     int store_across;      /* C's rows do not lie in memory as rows, for the estimate */
     int64_t row_unit;      /* tasks begin at multiples of this many rows; 0 = the tile's */
     walk_sizes sizes;      /* mc, kc, a_floats, b_floats: what is not 0 is kept */
+    int64_t depth_most;    /* of a block, where kc is to be chosen; 0 = the configuration's */
 
     /* by cek__product_words, or NULL and 0: k and all that follows from it count words, of so many elements in all */
     const cpu_words *words;
