@@ -110,11 +110,14 @@ AC_DEFUN([CEK_REPRODUCIBLE], [
     AC_SUBST([CEK_PREFIX_MAP])])
 
 # CEK_SMALL - CEK_SMALL_CFLAGS, for code that no step of a training waits for: a fifth smaller, where the user's CFLAGS ask for
-# speed. Behind these, since the last -O counts.
+# speed. Behind these, since the last -O counts. And a library calls its own public functions directly, not through a table of
+# addresses that somebody else's function might be put into: 40 bytes each, and no time when it is loaded.
 AC_DEFUN([CEK_SMALL], [
     CEK_SMALL_CFLAGS=
     AS_CASE([" $CFLAGS "], [*' -O2 '*|*' -O3 '*], [CEK_TRY_CFLAG([-Os], [CEK_SMALL_CFLAGS=-Os])])
-    AC_SUBST([CEK_SMALL_CFLAGS])])
+    AC_SUBST([CEK_SMALL_CFLAGS])
+    CEK_TRY_LDFLAG([-Wl,-Bsymbolic-functions],
+        [AS_VAR_APPEND([CEK_LIB_LDFLAGS], [" -Wl,-Bsymbolic-functions"])])])
 
 # CEK_ISA(NAME, FLAGS, MACROS) - an instruction set is built where the compiler, given FLAGS and then the user's CFLAGS,
 # still targets it (CFLAGS with -mno-... may take it away).
