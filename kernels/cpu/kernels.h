@@ -88,7 +88,8 @@ typedef struct cpu_words {
 } cpu_words;
 
 /* A square of pixels, turned into another: `channels` floats of each, `pixel` floats from one to the next of a line,
- * `line` from one line to the next. Nothing beyond `channels` is read or written. */
+ * `line` from one line to the next. Nothing beyond `channels` is read or written; what is written is nothing of what is
+ * read. */
 typedef void cpu_transform(int64_t channels, const float *from, int64_t line, int64_t pixel, float *to, int64_t line_to,
                            int64_t pixel_to);
 

@@ -144,6 +144,16 @@ V_INLINE void v_store_part(float *p, int64_t n, vf v)
 #endif
 }
 
+/* Whether a part of a vector takes one instruction, and whether it is had as fast as all of it: loops then need no
+ * second form for their ends. */
+#if defined CEK_ISA_AVX512
+enum { HAS_PARTS = 1, HAS_MASKS = 1 };
+#elif defined CEK_ISA_AVX2
+enum { HAS_PARTS = 1, HAS_MASKS = 0 };
+#else
+enum { HAS_PARTS = 0, HAS_MASKS = 0 };
+#endif
+
 V_INLINE vf v_sqrt(vf x)
 {
 #if defined CEK_ISA_AVX512

@@ -64,7 +64,8 @@ V_INLINE void weights_gradient_2(const vf *x, vf *y)
 
 /* ---- both sides ---- */
 
-/* n channels of a square of from x from, one of to x to: down its columns, then along its rows. */
+/* n channels of a square of from x from, one of to x to: down its columns, then along its rows. All of x has been read
+ * when the first of y is written. */
 V_INLINE void square(side *apply, int from, int to, int64_t n, const float *x, int64_t line, int64_t pixel, float *y,
                      int64_t line_to, int64_t pixel_to)
 {
@@ -73,10 +74,8 @@ V_INLINE void square(side *apply, int from, int to, int64_t n, const float *x, i
 #pragma GCC unroll 6
     for (int j = 0; j < from; j++) {
 #pragma GCC unroll 6
-        for (int i = 0; i < from; i++) {
-            const float *at = x + i * line + j * pixel;
-            in[i] = n == VL ? v_load(at) : v_load_part(at, n);
-        }
+        for (int i = 0; i < from; i++)
+            in[i] = v_load_part(x + i * line + j * pixel, n);
         apply(in, out);
 #pragma GCC unroll 6
         for (int i = 0; i < to; i++)
@@ -86,25 +85,50 @@ V_INLINE void square(side *apply, int from, int to, int64_t n, const float *x, i
     for (int i = 0; i < to; i++) {
         apply(half[i], out);
 #pragma GCC unroll 6
-        for (int j = 0; j < to; j++) {
-            float *at = y + i * line_to + j * pixel_to;
-            if (n == VL)
-                v_store(at, out[j]);
-            else
-                v_store_part(at, n, out[j]);
-        }
+        for (int j = 0; j < to; j++)
+            v_store_part(y + i * line_to + j * pixel_to, n, out[j]);
     }
 }
 
-#define TRANSFORM(name, from, to)                                                                                    \
-    static void name##_f32(int64_t channels, const float *x, int64_t line, int64_t pixel, float *y, int64_t line_to, \
-                           int64_t pixel_to)                                                                         \
-    {                                                                                                                \
-        int64_t c = 0;                                                                                               \
-        for (; c + VL <= channels; c += VL)                                                                          \
-            square(name, from, to, VL, x + c, line, pixel, y + c, line_to, pixel_to);                                \
-        if (c < channels)                                                                                            \
-            square(name, from, to, channels - c, x + c, line, pixel, y + c, line_to, pixel_to);                      \
+/* Copies n channels of a square to whole vectors, or back. */
+static __attribute__((noinline)) void square_widen(int64_t points, int64_t n, const float *x, int64_t line,
+                                                   int64_t pixel, float *to)
+{
+    for (int64_t i = 0; i < points; i++)
+        for (int64_t j = 0; j < points; j++, to += VL)
+            v_store(to, v_load_part(x + i * line + j * pixel, n));
+}
+
+static __attribute__((noinline)) void square_narrow(int64_t points, int64_t n, const float *from, float *y,
+                                                    int64_t line, int64_t pixel)
+{
+    for (int64_t i = 0; i < points; i++)
+        for (int64_t j = 0; j < points; j++, from += VL)
+            v_store_part(y + i * line + j * pixel, n, v_load(from));
+}
+
+/* One form of a square for all channels. Where there are no masks the last vector begins early, and does some channels
+ * again; of fewer channels than a vector has, it is a copy. */
+#define TRANSFORM(name, from, to)                                                                                      \
+    static __attribute__((noinline)) void name##_all(int64_t channels, const float *x, int64_t line, int64_t pixel,    \
+                                                     float *y, int64_t line_to, int64_t pixel_to)                      \
+    {                                                                                                                  \
+        for (; channels > 0; channels -= VL, x += VL, y += VL)                                                         \
+            square(name, from, to, !HAS_MASKS || channels > VL ? VL : channels, x, line, pixel, y, line_to, pixel_to); \
+    }                                                                                                                  \
+    static void name##_f32(int64_t channels, const float *x, int64_t line, int64_t pixel, float *y, int64_t line_to,   \
+                           int64_t pixel_to)                                                                           \
+    {                                                                                                                  \
+        const int64_t rest = HAS_MASKS ? 0 : channels % VL, whole = channels - rest;                                   \
+        float part[SIDE_MAX * SIDE_MAX * VL];                                                                          \
+        name##_all(whole, x, line, pixel, y, line_to, pixel_to);                                                       \
+        if (rest > 0 && whole > 0) {                                                                                   \
+            name##_all(VL, x + channels - VL, line, pixel, y + channels - VL, line_to, pixel_to);                      \
+        } else if (rest > 0) {                                                                                         \
+            square_widen(from, rest, x, line, pixel, part);                                                            \
+            name##_all(VL, part, VL *from, VL, part, VL *to, VL);                                                      \
+            square_narrow(to, rest, part, y, line_to, pixel_to);                                                       \
+        }                                                                                                              \
     }
 
 /* clang-format off */
