@@ -17,13 +17,28 @@
 
 enum { C_STRETCH = 8 }; /* steps of k from one row of C to the next */
 
-/* `last`: columns of the last vector, VL where compilers see that all of it is wanted.
+/* What an edge's sums, rows of TILE_COLUMNS, do to the columns of C that there are. */
+static __attribute__((noinline, unused)) void edge_store(int rows, int64_t columns, const float *sum, float *c,
+                                                         int64_t ldc, cpu_store store)
+{
+    for (; rows > 0; rows--, sum += TILE_COLUMNS, c += ldc)
+        for (int64_t j = 0; j < columns; j += VL) {
+            const int64_t n = columns - j < VL ? columns - j : VL;
+            const vf x = store == CPU_ADD ? v_load(sum + j) + v_load_part(c + j, n) : v_load(sum + j);
+            if (store == CPU_STREAM && n == VL)
+                v_stream(c + j, x);
+            else
+                v_store_part(c + j, n, x);
+        }
+}
+
+/* `is_edge`: of the last vector `last` columns are wanted: not all, except of an only one where masks cost nothing.
  *
  * The rows of A are reached from one pointer that walks down three rows at a time, because 14 row
  * pointers would not fit the 16 integer registers. The empty asm keeps compilers from "improving"
  * this: without it gcc 12 computes all row addresses first (and loses 15% in spills for some
  * numbers of rows), clang 14 loads all of A's column first (and loses half). */
-static inline __attribute__((always_inline)) void tile(int rows, int vectors, int64_t last, int64_t depth,
+static inline __attribute__((always_inline)) void tile(int rows, int vectors, int is_edge, int64_t last, int64_t depth,
                                                        const float *a, int64_t lda, const int32_t *a_offset,
                                                        const float *b, const int32_t *b_offset, float *c, int64_t ldc,
                                                        cpu_store store, const float *next, int64_t ldnext)
@@ -33,6 +48,8 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
     const float *meets = c;
     int left = store == CPU_STREAM ? 0 : rows;
 
+    if (depth < 1 || (is_edge && last >= VL + (vectors == 1 && HAS_MASKS)))
+        __builtin_unreachable();
     for (int64_t k = 0, stop = 0; k < depth; k++) {
         if (k == stop) {
             stop += stretch;
@@ -46,8 +63,8 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
         vf y[TILE_VECTORS];
         UNROLL
         for (int j = 0; j < vectors; j++)
-            y[j] = j + 1 < vectors || last == VL ? v_load(column + j * VL) : v_load_part(column + j * VL, last);
-        if (last == VL) {
+            y[j] = is_edge && j + 1 == vectors ? v_load_part(column + j * VL, last) : v_load(column + j * VL);
+        if (!is_edge) {
             __builtin_prefetch(next, 0, 2);
             next += ldnext;
         }
@@ -63,18 +80,46 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
                 sum[i][j] = TILE_ADD(x, y[j], sum[i][j]);
         }
     }
+    if (is_edge && !HAS_PARTS) {
+        float part[TILE_ROWS][TILE_COLUMNS];
+        UNROLL
+        for (int i = 0; i < rows; i++) {
+            UNROLL
+            for (int j = 0; j < vectors; j++)
+                v_store(part[i] + j * VL, sum[i][j]);
+        }
+        edge_store(rows, (vectors - 1) * VL + last, part[0], c, ldc, store);
+        return;
+    }
+    if (store == CPU_ADD) {
+        const float *from = c;
+        UNROLL
+        for (int i = 0; i < rows; i++, from += ldc) {
+            UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i][j] += is_edge && j + 1 == vectors ? v_load_part(from + j * VL, last) : v_load(from + j * VL);
+        }
+    }
+    if (store == CPU_STREAM && (vectors > 1 || last == VL)) {
+        UNROLL
+        for (int i = 0; i < rows; i++, c += ldc) {
+            UNROLL
+            for (int j = 0; j < vectors; j++)
+                if (is_edge && vectors > 1 && j + 1 == vectors)
+                    v_store_part(c + j * VL, last, sum[i][j]);
+                else
+                    v_stream(c + j * VL, sum[i][j]);
+        }
+        return;
+    }
     UNROLL
     for (int i = 0; i < rows; i++, c += ldc) {
         UNROLL
-        for (int j = 0; j < vectors; j++) {
-            float *to = c + j * VL;
-            if (j + 1 == vectors && last != VL)
-                v_store_part(to, last, store == CPU_ADD ? sum[i][j] + v_load_part(to, last) : sum[i][j]);
-            else if (store == CPU_STREAM)
-                v_stream(to, sum[i][j]);
+        for (int j = 0; j < vectors; j++)
+            if (is_edge && j + 1 == vectors)
+                v_store_part(c + j * VL, last, sum[i][j]);
             else
-                v_store(to, store == CPU_ADD ? sum[i][j] + v_load(to) : sum[i][j]);
-        }
+                v_store(c + j * VL, sum[i][j]);
     }
 }
 
@@ -83,15 +128,17 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
                             const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,   \
                             int64_t ldnext)                                                                       \
     {                                                                                                             \
-        tile(rows, TILE_VECTORS, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, next, ldnext);          \
+        tile(rows, TILE_VECTORS, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, next, ldnext);       \
     }                                                                                                             \
     static void edge_##rows(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, \
                             const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store)      \
     {                                                                                                             \
-        if (columns <= VL)                                                                                        \
-            tile(rows, 1, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0);                 \
+        if (columns == VL && !HAS_MASKS)                                                                          \
+            tile(rows, 1, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, b, 0);                      \
+        else if (columns <= VL)                                                                                   \
+            tile(rows, 1, 1, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0);              \
         else                                                                                                      \
-            tile(rows, 2, columns - VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0);            \
+            tile(rows, 2, 1, columns - VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0);         \
     }
 
 /* clang-format off */
