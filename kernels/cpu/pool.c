@@ -135,6 +135,10 @@ V_INLINE void halves_store(float *p, float *q, vf x)
 #endif
 }
 
+/* Floats from what is compared to what comes into L2 meanwhile. Of 128 channels 2 KiB gained a quarter, 1 KiB a tenth,
+ * 4 and 8 KiB no more. */
+enum { AHEAD = 512 };
+
 /* A vector of a row of windows: `part` channels from number `from` on; or, with `step`, all channels, half a vector, of
  * a window and of the next, whose places are `step` floats on. */
 typedef struct row_part {
@@ -151,6 +155,8 @@ V_INLINE void max_part(row_part at, int count, const void *const *x, const uint3
     vf best = row_part_load(at, x[0]);
     vi which = v_all_i32((int32_t)number[0]);
 
+    for (int j = 0; j < count; j++)
+        __builtin_prefetch((const float *)x[j] + at.from + AHEAD, 0, 2);
     for (int j = 1; j < count; j++) {
         const vf v = row_part_load(at, x[j]);
 #if defined CEK_ISA_AVX512
