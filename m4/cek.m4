@@ -137,7 +137,7 @@ AC_DEFUN([CEK_ISA], [
 AC_DEFUN([CEK_ISAS], [
     AC_SUBST([CEK_ISA_NAMES], [portable])
     CEK_ISA([neon], [], [__aarch64__])
-    CEK_ISA([avx2], [-mavx2 -mfma], [__AVX2__])
+    CEK_ISA([avx2], [-mavx2 -mfma -mf16c], [__AVX2__ && __F16C__])
     CEK_ISA([avx512], [-mavx2 -mfma -mavx512f -mavx512vl -mavx512dq -mavx512bw], [__AVX512BW__])
     CEK_ISA([avx512bf16], [-mavx2 -mfma -mavx512f -mavx512vl -mavx512dq -mavx512bw -mavx512bf16], [__AVX512BF16__])
     CEK_ISA([amx], [-mavx2 -mfma -mavx512f -mavx512vl -mavx512dq -mavx512bw -mamx-tile -mamx-bf16],

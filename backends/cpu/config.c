@@ -39,7 +39,7 @@ static int pays_never(void)
 #ifdef CEK_HAVE_AVX2
 static int runs_avx2(void)
 {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
 }
 #endif
 #ifdef CEK_HAVE_AVX512

@@ -29,12 +29,12 @@ V_INLINE void store(cpu_type type, int64_t n, const float *from, uint16_t *to)
     int64_t i = 0;
 
     for (; i + VL <= n; i += VL) {
-        const vu f = (vu)v_load(from + i);
-        *(vh_mem *)(to + i) = v_to_u16(type == CPU_BF16 ? to_bf16(f) : to_f16(f));
+        const vf x = v_load(from + i);
+        *(vh_mem *)(to + i) = type == CPU_BF16 ? to_bf16(x) : to_f16(x);
     }
     if (i < n) {
-        const vu f = (vu)v_load_part(from + i, n - i);
-        const vh_mem out = v_to_u16(type == CPU_BF16 ? to_bf16(f) : to_f16(f));
+        const vf x = v_load_part(from + i, n - i);
+        const vh_mem out = type == CPU_BF16 ? to_bf16(x) : to_f16(x);
         memcpy(to + i, &out, (size_t)(n - i) * sizeof *to);
     }
 }

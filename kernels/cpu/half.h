@@ -18,39 +18,43 @@ V_INLINE vu u_all(uint32_t x)
     return x + (vu){ 0 };
 }
 
-V_INLINE vu from_bf16(vu h)
+V_INLINE vf from_bf16(vh_mem h)
 {
-    return h << 16;
+    return (vf)(v_from_u16(h) << 16);
 }
 
-V_INLINE vu to_bf16(vu f)
+V_INLINE vh_mem to_bf16(vf x)
 {
-    const vu rounded = (f + 0x7fff + (f >> 16 & 1)) >> 16;
+    const vu f = (vu)x, rounded = (f + 0x7fff + (f >> 16 & 1)) >> 16;
     const vu is_nan = (vu)((f & 0x7fffffff) > u_all(0x7f800000));
-    return u_select(is_nan, f >> 16 | 0x40, rounded);
+    return v_to_u16(u_select(is_nan, f >> 16 | 0x40, rounded));
 }
 
 /* A half's bits, moved to a float's place, read as the value times 2^-112: one multiplication gives
  * exponents their bias back and makes subnormals normal. Infinity and NaN get a float's largest
  * exponent. */
-V_INLINE vu from_f16(vu h)
+V_INLINE vf from_f16(vh_mem half)
 {
 #if defined CEK_ISA_AVX512
-    return (vu)_mm512_cvtph_ps(_mm512_cvtepi32_epi16((__m512i)h));
+    return (vf)_mm512_cvtph_ps((__m256i)half);
+#elif defined CEK_ISA_AVX2
+    return (vf)_mm256_cvtph_ps((__m128i)half);
 #else
-    const vu magnitude = (h & 0x7fff) << 13;
+    const vu h = v_from_u16(half), magnitude = (h & 0x7fff) << 13;
     const vu scaled = (vu)((vf)magnitude * 0x1p112f);
     const vu special = (vu)(magnitude >= u_all(0x7c00 << 13));
-    return u_select(special, magnitude | 0x7f800000, scaled) | (h & 0x8000) << 16;
+    return (vf)(u_select(special, magnitude | 0x7f800000, scaled) | (h & 0x8000) << 16);
 #endif
 }
 
-V_INLINE vu to_f16(vu f)
+V_INLINE vh_mem to_f16(vf x)
 {
 #if defined CEK_ISA_AVX512
-    return (vu)_mm512_cvtepu16_epi32(_mm512_cvtps_ph((__m512)f, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+    return (vh_mem)_mm512_cvtps_ph((__m512)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+#elif defined CEK_ISA_AVX2
+    return (vh_mem)_mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT);
 #else
-    const vu sign = f >> 16 & 0x8000, a = f & 0x7fffffff;
+    const vu f = (vu)x, sign = f >> 16 & 0x8000, a = f & 0x7fffffff;
     /* normal halves: round at bit 13, then change the bias; an overflow of the mantissa carries
      * into the exponent */
     vu h = (a + 0xfff + (a >> 13 & 1) - (112u << 23)) >> 13;
@@ -60,7 +64,7 @@ V_INLINE vu to_f16(vu f)
     h = u_select((vu)(a < u_all(113u << 23)), small, h);
     h = u_select((vu)(a >= u_all(0x477ff000)), u_all(0x7c00), h); /* 65520 and more round to infinity */
     h = u_select((vu)(a > u_all(0x7f800000)), (a >> 13 & 0x3ff) | 0x7e00, h);
-    return h | sign;
+    return v_to_u16(h | sign);
 #endif
 }
 
@@ -69,9 +73,19 @@ V_INLINE vf v_load_typed(cpu_type type, const void *p)
 {
     if (type == CPU_F32)
         return v_load(p);
-    const vu h = v_from_u16(*(const vh_mem *)p);
-    return (vf)(type == CPU_BF16 ? from_bf16(h) : from_f16(h));
+    const vh_mem h = *(const vh_mem *)p;
+    return type == CPU_BF16 ? from_bf16(h) : from_f16(h);
 }
+
+#if !defined CEK_ISA_AVX512
+static __attribute__((noinline, unused)) vh_mem lanes_load_16(const void *p, int64_t n)
+{
+    vh_mem lanes = { 0 };
+
+    memcpy(&lanes, p, (size_t)n * 2);
+    return lanes;
+}
+#endif
 
 /* The first n of them (0 <= n <= VL); the others read as 0. */
 V_INLINE vf v_load_typed_part(cpu_type type, const void *p, int64_t n)
@@ -81,11 +95,7 @@ V_INLINE vf v_load_typed_part(cpu_type type, const void *p, int64_t n)
 #if defined CEK_ISA_AVX512
     const vh_mem lanes = (vh_mem)_mm256_maskz_loadu_epi16((__mmask16)((1u << n) - 1), p);
 #else
-    uint16_t lanes[VL] = { 0 };
-
-    if (n == VL)
-        return v_load_typed(type, p);
-    memcpy(lanes, p, (size_t)n * sizeof *lanes);
+    const vh_mem lanes = n == VL ? *(const vh_mem *)p : lanes_load_16(p, n);
 #endif
     return v_load_typed(type, &lanes);
 }

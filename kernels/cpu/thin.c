@@ -86,9 +86,50 @@ V_INLINE void thin(cpu_type type, const cpu_thin *t)
     }
 }
 
+static __attribute__((noinline)) void thin_f32(const cpu_thin *t)
+{
+    thin(CPU_F32, t);
+}
+
+/* Where numbers of a type become floats by arithmetic, that is done once for all rows: a strip of B at a time. */
+static void thin_converted(const cpu_thin *t)
+{
+    enum { ROWS = 8, COLUMNS = 64 * VL };
+    void (*const strip_load)(cpu_type, int64_t, const void *, float *) = ISA_NAME(load);
+    float strip[ROWS * COLUMNS];
+    cpu_thin part = *t;
+    const int64_t bytes = cpu_type_bytes(t->type);
+
+    part.type = CPU_F32;
+    part.b = strip;
+    part.ldb = COLUMNS;
+    for (int64_t k = 0; k < t->depth; k += ROWS) {
+        part.depth = t->depth - k < ROWS ? t->depth - k : ROWS;
+        part.a = t->a + k * t->step;
+        part.add = t->add || k > 0;
+        for (int64_t j = 0; j < t->columns; j += COLUMNS) {
+            part.columns = t->columns - j < COLUMNS ? t->columns - j : COLUMNS;
+            part.c = t->c + j;
+            for (int64_t i = 0; i < part.depth; i++)
+                strip_load(t->type, part.columns, (const char *)t->b + ((k + i) * t->ldb + j) * bytes,
+                           strip + i * COLUMNS);
+            thin_f32(&part);
+        }
+    }
+}
+
 void ISA_NAME(thin)(const cpu_thin *t)
 {
-#define THIN(type) thin(type, t)
-    FOR_TYPE(t->type, THIN)
-#undef THIN
+    if (t->type == CPU_F32)
+        thin_f32(t);
+#if defined CEK_ISA_AVX512
+    else if (t->type == CPU_F16)
+        thin(CPU_F16, t);
+#endif
+#if defined CEK_ISA_AVX512 || defined CEK_ISA_AVX2 || defined CEK_ISA_NEON
+    else if (t->type == CPU_BF16)
+        thin(CPU_BF16, t);
+#endif
+    else
+        thin_converted(t);
 }

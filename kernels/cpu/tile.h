@@ -63,7 +63,10 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
         vf y[TILE_VECTORS];
         UNROLL
         for (int j = 0; j < vectors; j++)
-            y[j] = is_edge && j + 1 == vectors ? v_load_part(column + j * VL, last) : v_load(column + j * VL);
+            if (!is_edge || j + 1 < vectors)
+                y[j] = v_load(column + j * VL);
+            else
+                y[j] = HAS_PARTS ? v_load_part(column + j * VL, last) : v_load_lanes(column + j * VL, last);
         if (!is_edge) {
             __builtin_prefetch(next, 0, 2);
             next += ldnext;

@@ -108,6 +108,43 @@ V_INLINE vi v_below(int64_t n)
     return lane < v_all_i32((int32_t)n);
 }
 
+/* Whether a part of a vector takes one instruction, and whether it is had as fast as all of it: loops then need no
+ * second form for their ends. */
+#if defined CEK_ISA_AVX512
+enum { HAS_PARTS = 1, HAS_MASKS = 1 };
+#elif defined CEK_ISA_AVX2
+enum { HAS_PARTS = 1, HAS_MASKS = 0 };
+#else
+enum { HAS_PARTS = 0, HAS_MASKS = 0 };
+#endif
+
+/* v_load_part lane by lane, where nothing shall be called. */
+V_INLINE vf v_load_lanes(const float *p, int64_t n)
+{
+    float lanes[VL] = { 0 };
+
+    for (int64_t i = 0; i < n; i++)
+        lanes[i] = p[i];
+    return v_load(lanes);
+}
+
+#if !defined CEK_ISA_AVX512 && !defined CEK_ISA_AVX2
+/* Once for all loops of a file. */
+static __attribute__((noinline, unused)) vf lanes_load(const float *p, int64_t n)
+{
+    return v_load_lanes(p, n);
+}
+
+static __attribute__((noinline, unused)) void lanes_store(float *p, int64_t n, vf v)
+{
+    float lanes[VL];
+
+    v_store(lanes, v);
+    for (int64_t i = 0; i < n; i++)
+        p[i] = lanes[i];
+}
+#endif
+
 /* The first n lanes (0 <= n <= VL); the others read as 0 and are not written. */
 V_INLINE vf v_load_part(const float *p, int64_t n)
 {
@@ -116,13 +153,7 @@ V_INLINE vf v_load_part(const float *p, int64_t n)
 #elif defined CEK_ISA_AVX2
     return n == VL ? v_load(p) : (vf)_mm256_maskload_ps(p, (__m256i)v_below(n));
 #else
-    float lanes[VL] = { 0 };
-
-    if (n == VL)
-        return v_load(p);
-    for (int64_t i = 0; i < n; i++)
-        lanes[i] = p[i];
-    return v_load(lanes);
+    return n == VL ? v_load(p) : lanes_load(p, n);
 #endif
 }
 
@@ -136,23 +167,12 @@ V_INLINE void v_store_part(float *p, int64_t n, vf v)
     else
         _mm256_maskstore_ps(p, (__m256i)v_below(n), (__m256)v);
 #else
-    float lanes[VL];
-
-    v_store(n == VL ? p : lanes, v);
-    for (int64_t i = 0; i < n && n < VL; i++)
-        p[i] = lanes[i];
+    if (n == VL)
+        v_store(p, v);
+    else
+        lanes_store(p, n, v);
 #endif
 }
-
-/* Whether a part of a vector takes one instruction, and whether it is had as fast as all of it: loops then need no
- * second form for their ends. */
-#if defined CEK_ISA_AVX512
-enum { HAS_PARTS = 1, HAS_MASKS = 1 };
-#elif defined CEK_ISA_AVX2
-enum { HAS_PARTS = 1, HAS_MASKS = 0 };
-#else
-enum { HAS_PARTS = 0, HAS_MASKS = 0 };
-#endif
 
 V_INLINE vf v_sqrt(vf x)
 {
