@@ -43,8 +43,13 @@ typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int
                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,
                            int64_t ldnext);
 
-/* The same of fewer columns, 1 <= columns < nr: nothing beyond them is read of B or written to C, and half of them cost
- * half. */
+/* The same, and row k of B is written to to + k * nr: a panel is packed by the first rows of A that it meets. */
+typedef void cpu_gemm_copy(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
+                           const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,
+                           int64_t ldnext, float *to);
+
+/* As cpu_gemm_tile of fewer columns, 1 <= columns < nr: nothing beyond them is read of B or written to C, and half of
+ * them cost half. */
 typedef void cpu_gemm_edge(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
                            const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store);
 
@@ -111,6 +116,7 @@ typedef struct cpu_kernels {
     int mr, nr;                 /* rows and columns of the full tile */
     cpu_gemm_tile *const *gemm; /* [rows], 1 <= rows <= mr */
     cpu_gemm_edge *const *edge; /* the same */
+    cpu_gemm_copy *const *copy; /* the same */
     void (*drain)(void);
     void (*thin)(const cpu_thin *product);
     /* out[i * ldout + r] = sum over k of x[i * ldx + k] * w[r * ldw + k], i < xs, r < rows */

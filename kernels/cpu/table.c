@@ -9,6 +9,7 @@ const cpu_kernels ISA_NAME(cek__kernels) = {
     .nr = TILE_COLUMNS,
     .gemm = ISA_NAME(gemm_f32_tiles),
     .edge = ISA_NAME(gemm_f32_edges),
+    .copy = ISA_NAME(gemm_f32_copies),
     .drain = ISA_NAME(drain),
     .thin = ISA_NAME(thin),
     .dots = ISA_NAME(dots_f32),

@@ -8,6 +8,7 @@
 
 extern cpu_gemm_tile *const ISA_NAME(gemm_f32_tiles)[CPU_MR_MAX + 1];
 extern cpu_gemm_edge *const ISA_NAME(gemm_f32_edges)[CPU_MR_MAX + 1];
+extern cpu_gemm_copy *const ISA_NAME(gemm_f32_copies)[CPU_MR_MAX + 1];
 void ISA_NAME(drain)(void);
 void ISA_NAME(thin)(const cpu_thin *t);
 void ISA_NAME(dots_f32)(int64_t xs, int64_t rows, int64_t depth, const float *x, int64_t ldx, const float *w,

@@ -1,7 +1,8 @@
 /* tile.h - the tile of a matrix product: the one loop in which the CPU backend spends its time.
  *
  * Owns: the register tile, in every number of rows up to the full one, so that no row is ever
- * computed in vain, and in one vector of columns where no more are wanted; the tables of them, TILE_NAME and TILE_EDGE.
+ * computed in vain, and in one vector of columns where no more are wanted; the tables of them, TILE_NAME, TILE_EDGE
+ * and, where it is defined, TILE_COPY: tiles that copy B as they read it.
  * Whoever includes it says what a word of 4 bytes is: TILE_ALL(p) has it as a TILE_X, every lane of a vector or what
  * multiplies one, TILE_ADD(x, y, sum) multiplies and adds.
  * Must not know: where A and B come from (packed panels or the caller's own memory; see
@@ -15,7 +16,10 @@
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/vector.h"
 
-enum { C_STRETCH = 8 }; /* steps of k from one row of C to the next */
+enum {
+    C_STRETCH = 8, /* steps of k from one row of C to the next */
+    COPY_AHEAD = 6 /* rows of B that are asked for ahead while they are copied: each lies in a page of its own */
+};
 
 /* What an edge's sums, rows of TILE_COLUMNS, do to the columns of C that there are. */
 static __attribute__((noinline, unused)) void edge_store(int rows, int64_t columns, const float *sum, float *c,
@@ -41,11 +45,12 @@ static __attribute__((noinline, unused)) void edge_store(int rows, int64_t colum
 static inline __attribute__((always_inline)) void tile(int rows, int vectors, int is_edge, int64_t last, int64_t depth,
                                                        const float *a, int64_t lda, const int32_t *a_offset,
                                                        const float *b, const int32_t *b_offset, float *c, int64_t ldc,
-                                                       cpu_store store, const float *next, int64_t ldnext)
+                                                       cpu_store store, const float *next, int64_t ldnext, float *to)
 {
     vf sum[TILE_ROWS][TILE_VECTORS] = { 0 };
     const int64_t three = 3 * lda, stretch = depth < rows ? 1 : depth < C_STRETCH * rows ? depth / rows : C_STRETCH;
     const float *meets = c;
+    const int64_t ahead = to && depth > 1 ? COPY_AHEAD * (int64_t)(b_offset[1] - b_offset[0]) : 0;
     int left = store == CPU_STREAM ? 0 : rows;
 
     if (depth < 1 || (is_edge && last >= VL + (vectors == 1 && HAS_MASKS)))
@@ -70,6 +75,14 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
         if (!is_edge) {
             __builtin_prefetch(next, 0, 2);
             next += ldnext;
+        }
+        if (to) {
+            UNROLL
+            for (int j = 0; j < vectors; j++) {
+                v_store(to + j * VL, y[j]);
+                __builtin_prefetch(column + ahead + j * VL + VL - 1, 0, 3);
+            }
+            to += TILE_COLUMNS;
         }
         UNROLL
         for (int i = 0; i < rows; i++) {
@@ -131,26 +144,41 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
                             const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,   \
                             int64_t ldnext)                                                                       \
     {                                                                                                             \
-        tile(rows, TILE_VECTORS, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, next, ldnext);       \
+        tile(rows, TILE_VECTORS, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, next, ldnext, NULL); \
     }                                                                                                             \
     static void edge_##rows(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, \
                             const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store)      \
     {                                                                                                             \
         if (columns == VL && !HAS_MASKS)                                                                          \
-            tile(rows, 1, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, b, 0);                      \
+            tile(rows, 1, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, b, 0, NULL);                \
         else if (columns <= VL)                                                                                   \
-            tile(rows, 1, 1, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0);              \
+            tile(rows, 1, 1, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0, NULL);        \
         else                                                                                                      \
-            tile(rows, 2, 1, columns - VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0);         \
+            tile(rows, 2, 1, columns - VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0, NULL);   \
     }
 
+#if defined TILE_COPY
+#define COPY(rows)                                                                                               \
+    static void copy_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b, \
+                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,  \
+                            int64_t ldnext, float *to)                                                           \
+    {                                                                                                            \
+        if (to == NULL)                                                                                          \
+            __builtin_unreachable();                                                                             \
+        tile(rows, TILE_VECTORS, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, next, ldnext, to);  \
+    }
+#else
+#define COPY(rows)
+#endif
+
 /* clang-format off */
-TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6)
+#define TILES(rows) TILE(rows) COPY(rows)
+TILES(1) TILES(2) TILES(3) TILES(4) TILES(5) TILES(6)
 #if defined CEK_ISA_AVX512 || defined CEK_ISA_NEON
-TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12)
+TILES(7) TILES(8) TILES(9) TILES(10) TILES(11) TILES(12)
 #endif
 #if defined CEK_ISA_AVX512
-TILE(13) TILE(14)
+TILES(13) TILES(14)
 #define TILE_MORE(name) name##_7, name##_8, name##_9, name##_10, name##_11, name##_12, name##_13, name##_14,
 #elif defined CEK_ISA_NEON
 #define TILE_MORE(name) name##_7, name##_8, name##_9, name##_10, name##_11, name##_12,
@@ -162,3 +190,6 @@ TILE(13) TILE(14)
 
     cpu_gemm_tile *const ISA_NAME(TILE_NAME)[CPU_MR_MAX + 1] = TILE_TABLE(gemm);
 cpu_gemm_edge *const ISA_NAME(TILE_EDGE)[CPU_MR_MAX + 1] = TILE_TABLE(edge);
+#if defined TILE_COPY
+cpu_gemm_copy *const ISA_NAME(TILE_COPY)[CPU_MR_MAX + 1] = TILE_TABLE(copy);
+#endif

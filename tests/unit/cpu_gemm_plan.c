@@ -194,6 +194,76 @@ START_TEST(rows_that_meet_in_one_set_of_l1_are_few_in_a_panel)
 }
 END_TEST
 
+/* A walk over rows of memory: ones as A, B[k][j] = k + j, and how many columns were to be packed. */
+enum { WALK_ROWS = CPU_MR_MAX + 1, WALK_COLUMNS = 2 * CPU_NR_MAX + 1, WALK_DEPTH = 9 };
+typedef struct lying {
+    const cpu_kernels *kernels;
+    float a[WALK_ROWS * WALK_DEPTH], b[WALK_DEPTH * WALK_COLUMNS];
+    int64_t packed;
+    int is_far; /* rows are so far apart that offsets would not fit 32 bits */
+} lying;
+
+static int64_t lying_a(const void *source, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
+{
+    const lying *l = source;
+    cek__walk_panels(l->kernels->mr, l->a + row * WALK_DEPTH + k, WALK_DEPTH, rows, depth, to);
+    cek__walk_offsets(to->a_offset, depth, 1);
+    return WALK_DEPTH;
+}
+
+static void lying_b(const void *source, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
+{
+    const lying *l = source;
+    const pack_operand b = pack_of(l->b, CPU_F32, WALK_COLUMNS, 1, PACK_ACROSS);
+    ((lying *)(uintptr_t)l)->packed += cols;
+    cek__pack_b(l->kernels, &b, k, depth, col, cols, to);
+}
+
+static const char *lying_ahead(const void *source, int64_t k, int64_t col, int64_t *row_bytes)
+{
+    const lying *l = source;
+    *row_bytes = l->is_far ? 1 << 29 : WALK_COLUMNS * 4;
+    return (const char *)(l->b + k * WALK_COLUMNS + col);
+}
+
+/* Who packed them first would wait for memory, with nothing to multiply. Of one panel of A nobody reads them again. */
+START_TEST(full_panels_of_b_are_packed_by_the_first_tiles_that_read_them)
+{
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int64_t panels = 1; panels <= 3; panels++) {
+            const int64_t mr = config->kernels->mr, nr = config->kernels->nr, rows = panels == 1 ? mr : mr + 1;
+            const walk_sizes sizes = { .mc = WALK_ROWS, .kc = 5, .mb = rows, .nb = 2 * nr + 1, .b_floats = 5 * 3 * nr };
+            lying l = { .kernels = config->kernels, .is_far = panels == 3 };
+            float c[WALK_ROWS * WALK_COLUMNS];
+            walk_scratch s;
+            const size_t bytes = cek__walk_scratch(&sizes, nr, NULL, &s);
+            void *memory = guarded(bytes, 0xff);
+            cek__walk_scratch(&sizes, nr, memory, &s);
+            for (int64_t x = 0; x < WALK_ROWS * WALK_DEPTH; x++)
+                l.a[x] = 1;
+            for (int64_t x = 0; x < WALK_DEPTH * WALK_COLUMNS; x++)
+                l.b[x] = (float)(x / WALK_COLUMNS + x % WALK_COLUMNS);
+            cek__walk(
+                &(walk){ .kernels = config->kernels,
+                         .mc = WALK_ROWS,
+                         .kc = 5,
+                         .a = lying_a,
+                         .b = lying_b,
+                         .ahead = lying_ahead,
+                         .source = &l },
+                &(walk_task){ .rows = rows, .cols = 2 * nr + 1, .depth = WALK_DEPTH, .c = c, .ldc = WALK_COLUMNS }, &s);
+            guard_free(memory, bytes);
+            for (int64_t r = 0; r < rows; r++)
+                for (int64_t j = 0; j <= 2 * nr; j++)
+                    EXPECT(c[r * WALK_COLUMNS + j] == (float)(WALK_DEPTH * (WALK_DEPTH - 1) / 2 + WALK_DEPTH * j),
+                           "%s: row %ld, column %ld: %g", config->isa, (long)r, (long)j, c[r * WALK_COLUMNS + j]);
+            EXPECT(l.packed == (panels == 2 ? 2 : 2 * (2 * nr + 1)), "%s: %ld columns were packed apart", config->isa,
+                   (long)l.packed);
+        }
+}
+END_TEST
+
 /* As walk.h has it: behind partial results, too, whose number may be odd. */
 START_TEST(a_worker_s_memory_is_aligned)
 {
@@ -285,6 +355,7 @@ int main(void)
     tcase_add_test(tests, columns_that_fill_one_vector_count_as_one);
     tcase_add_test(tests, of_few_columns_rows_are_read_where_they_lie_in_deep_blocks);
     tcase_add_test(tests, rows_that_meet_in_one_set_of_l1_are_few_in_a_panel);
+    tcase_add_test(tests, full_panels_of_b_are_packed_by_the_first_tiles_that_read_them);
     tcase_add_test(tests, a_worker_s_memory_is_aligned);
     tcase_add_test(tests, a_block_of_rows_is_whole_tiles_of_every_family);
     tcase_add_test(tests, nothing_beside_operands_is_touched);

@@ -110,10 +110,12 @@ typedef struct fetch {
     const float *a_next; /* the first of these, or NULL where A is packed for this block of B alone */
 } fetch;
 
-/* All tiles of a block: `rows` rows of A against `cols` columns. */
+/* All tiles of a block: `rows` rows of A against `cols` columns. Where `lies` is not NULL, full panels of B lie there,
+ * in rows at pixel_offset, and the first panel of A packs them. */
 static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_t depth, float *c, int64_t ldc,
-                  cpu_store store, const fetch *f, const walk_scratch *s)
+                  cpu_store store, const fetch *f, const float *lies, const walk_scratch *s)
 {
+    cpu_gemm_copy *const *copy = w->kernels->copy;
     cpu_gemm_tile *const *gemm = w->words ? w->words->gemm : w->kernels->gemm;
     cpu_gemm_edge *const *edge = w->words ? w->words->edge : w->kernels->edge;
     const int64_t nr = panel_columns(w);
@@ -131,7 +133,10 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
                 next = f->b + jp * nr + line * 16, ldnext = f->ldb;
             else if (f->a_next)
                 next = (i < rows ? s->a_panel[ip + 1] : f->a_next) + jp * depth * share, ldnext = share;
-            if (left >= nr)
+            if (lies && ip == 0 && left >= nr)
+                copy[height](depth, a, lda, s->a_offset, lies + jp * nr, s->pixel_offset, c + jp * nr, ldc, store, next,
+                             ldnext, s->b + jp * depth * nr);
+            else if (left >= nr)
                 gemm[height](depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, ldc, store, next, ldnext);
             else
                 edge[height](left, depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, ldc, store);
@@ -176,6 +181,34 @@ static fetch fetch_next(const walk *w, const walk_task *t, int64_t k, int64_t de
     return f;
 }
 
+/* Packs columns [col, col + cols) of a block of B, or where they lie in rows of memory and several panels of A will
+ * read them, only those that fill no panel: full ones are packed by the first tiles that read them, which multiply
+ * while others would wait. Returns where these lie, or NULL. Offsets have 32 bits. */
+static const float *b_take(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t col, int64_t cols,
+                           const walk_scratch *s)
+{
+    const int64_t nr = panel_columns(w), whole = cols / nr;
+    const float *lies = NULL;
+    int64_t row_bytes = 0;
+    walk_scratch rest = *s;
+
+    if (w->ahead && !t->col_sum && whole > 0 && t->rows > w->kernels->mr)
+        lies = (const float *)(const void *)w->ahead(w->source, k, t->col + col, &row_bytes);
+    if (lies == NULL || depth * (row_bytes < 0 ? -row_bytes : row_bytes) > INT32_MAX) {
+        w->b(w->source, k, depth, t->col + col, cols, s);
+        return NULL;
+    }
+    rest.b += whole * depth * nr;
+    rest.b_panel += whole;
+    if (cols > whole * nr)
+        w->b(w->source, k, depth, t->col + col + whole * nr, cols - whole * nr, &rest);
+    for (int64_t p = 0; p < whole; p++)
+        s->b_panel[p] = s->b + p * depth * nr;
+    cek__walk_offsets(s->b_offset, depth, nr);
+    cek__walk_offsets(s->pixel_offset, depth, row_bytes / 4);
+    return lies;
+}
+
 void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
 {
     const int64_t end = t->k + t->depth, nc = w->nc ? w->nc : t->cols;
@@ -189,7 +222,7 @@ void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
             const int64_t depth = least(end - k, w->kc), cols = least(t->cols - col, nc);
             const cpu_store store = t->add || k > t->k ? CPU_ADD : t->stream ? CPU_STREAM : CPU_STORE;
             fetch f = fetch_next(w, t, k, depth, col, cols);
-            w->b(w->source, k, depth, t->col + col, cols, s);
+            const float *lies = b_take(w, t, k, depth, col, cols, s);
             if (t->col_sum)
                 sum_columns(w, s, cols, depth, t->col_sum + col);
             for (int64_t i = 0; i < t->rows; i += w->mc) {
@@ -203,7 +236,7 @@ void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
                 f.behind = ceil_div(t->rows - i - rows, at.a_rows[0]);
                 if (col > 0 && w->a_floats)
                     f.a_next = rows_scratch(w, s, f.behind ? i + w->mc : 0).a;
-                tiles(w, rows, cols, lda, depth, c, t->ldc, store, &f, &at);
+                tiles(w, rows, cols, lda, depth, c, t->ldc, store, &f, i ? NULL : lies, &at);
                 if (w->take && k + depth == end)
                     w->take(w->source, t->row + i, rows, t->col + col, cols, c, t->ldc, s);
             }

@@ -64,7 +64,8 @@ typedef struct walk {
     walk_give_a *a;
     walk_give_b *b;
     walk_take *take;   /* or NULL */
-    walk_ahead *ahead; /* or NULL: the next block of B is fetched into L2 during this one's last tiles */
+    walk_ahead *ahead; /* or NULL: B lies there as floats; full panels are packed by the tiles that read them first, if
+                          several will, and the next block is fetched into L2 during this one's last tiles */
     const void *source;
 } walk;
 
