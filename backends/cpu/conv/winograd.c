@@ -188,7 +188,8 @@ void cek__winograd_square(const cpu_kernels *kernels, const winograd_image *from
         transform(channels, (const float *)from->at + first, w * from->channels, from->channels, to, line_to, pixel_to);
         return;
     }
-    const int64_t low = most(-at[1], 0), high = least(side, w - at[1]); /* pixels of a line that are in the image */
+    /* pixels of a line that are in the image, which may end before the square or begin behind it */
+    const int64_t low = least(most(-at[1], 0), side), high = most(least(side, w - at[1]), low);
     for (int64_t i = 0; i < side; i++) {
         const int64_t y = at[0] + i;
         float *line = square + i * side * ld;
