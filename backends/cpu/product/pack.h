@@ -37,10 +37,11 @@ static inline pack_operand pack_of(const void *at, cpu_type type, int64_t row_st
 pack_way cek__pack_way_a(const gemm_matrix *a);
 pack_way cek__pack_way_b(const gemm_matrix *b);
 
-/* Whether floats so far apart, the rows of a panel of A, fall into one set of an L1 cache: multiples of 4096 bytes. */
+/* Whether floats so far apart, the rows of a panel of A, fall into one set of an L1 cache: multiples of 4096 bytes, or
+ * a float more or less, with which so many rows begin in one line, too. */
 static inline int cek__pack_rows_meet(int64_t row_stride)
 {
-    return row_stride * 4 % 4096 == 0;
+    return ((row_stride + 1) & 1023) <= 2;
 }
 
 /* As walk_give_a and walk_give_b, with the kernels that do the work. */
