@@ -211,6 +211,28 @@ START_TEST(transforms_cost_no_more_than_their_bits)
 }
 END_TEST
 
+START_TEST(weights_have_the_same_gradient_where_no_bias_has_one)
+{
+    const kind k = { 0 };
+    for (int g = 0; g < GEOMETRIES; g++) {
+        const cpu_config *config;
+        problem p;
+        problem_make(&geometries[g], &k, CONV_BACKWARD_WEIGHTS, &p);
+        for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+            float *with = copied(CPU_F32, p.nw, p.w), *without = copied(CPU_F32, p.nw, p.w);
+            float *bias = copied(CPU_F32, p.nb, p.bias);
+            run(&p, &k, config, NULL, with, bias);
+            run(&p, &k, config, NULL, without, NULL);
+            EXPECT(memcmp(with, without, (size_t)p.nw * 4) == 0, "%s, geometry %d", config->isa, g);
+            filled_free(CPU_F32, p.nw, with);
+            filled_free(CPU_F32, p.nw, without);
+            filled_free(CPU_F32, p.nb, bias);
+        }
+        problem_free(&p);
+    }
+}
+END_TEST
+
 START_TEST(epilogues_follow_the_formula)
 {
     for (int act = CPU_ACT_TANH; act <= CPU_ACT_GELU; act++)
@@ -321,6 +343,7 @@ int main(void)
     tcase_add_loop_test(tests, every_geometry_is_exact_on_integers, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, sums_stay_within_the_error_of_their_arithmetic, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, transforms_cost_no_more_than_their_bits, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
+    tcase_add_test(tests, weights_have_the_same_gradient_where_no_bias_has_one);
     tcase_add_loop_test(tests, epilogues_follow_the_formula, CONV_FORWARD, CONV_BACKWARD_DATA + 1);
     tcase_add_loop_test(tests, low_precision_is_converted_on_the_way, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, bf16_is_multiplied_in_words_where_there_are_such, CONV_FORWARD,

@@ -251,6 +251,7 @@ START_TEST(full_panels_of_b_are_packed_by_the_first_tiles_that_read_them)
                 &(walk){ .kernels = config->kernels,
                          .mc = WALK_ROWS,
                          .kc = 5,
+                         .b_floats = sizes.b_floats,
                          .a = lying_a,
                          .b = lying_b,
                          .ahead = lying_ahead,

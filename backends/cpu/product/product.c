@@ -81,6 +81,7 @@ static void block_task(void *arg, int64_t task, int worker)
                .kc = plan->sizes.kc,
                .nc = plan->sizes.nc,
                .a_floats = plan->sizes.a_floats,
+               .b_floats = plan->sizes.b_floats,
                .a = r->source->a,
                .b = r->source->b,
                .ahead = r->source->ahead,

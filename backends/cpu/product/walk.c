@@ -192,7 +192,7 @@ static const float *b_take(const walk *w, const walk_task *t, int64_t k, int64_t
     int64_t row_bytes = 0;
     walk_scratch rest = *s;
 
-    if (w->ahead && !t->col_sum && whole > 0 && t->rows > w->kernels->mr)
+    if (w->ahead && w->b_floats && !t->col_sum && whole > 0 && t->rows > w->kernels->mr)
         lies = (const float *)(const void *)w->ahead(w->source, k, t->col + col, &row_bytes);
     if (lies == NULL || depth * (row_bytes < 0 ? -row_bytes : row_bytes) > INT32_MAX) {
         w->b(w->source, k, depth, t->col + col, cols, s);

@@ -61,11 +61,13 @@ typedef struct walk {
     int64_t mc, kc;
     int64_t nc;       /* 0, or columns of B at once: a multiple of its panels' */
     int64_t a_floats; /* where nc: from the space of mc rows of A to that of the next */
+    int64_t b_floats; /* space for a block of B; 0: tiles read it where it lies */
     walk_give_a *a;
     walk_give_b *b;
     walk_take *take;   /* or NULL */
-    walk_ahead *ahead; /* or NULL: B lies there as floats; full panels are packed by the tiles that read them first, if
-                          several will, and the next block is fetched into L2 during this one's last tiles */
+    walk_ahead *ahead; /* or NULL: B lies there as floats; full panels, if there is space, are packed by the tiles that
+                          read them first, if several will, and the next block is fetched into L2 during this one's
+                          last tiles */
     const void *source;
 } walk;
 
