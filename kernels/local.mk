@@ -92,8 +92,8 @@ kernels_cpu_libraries += %D%/cpu/libamxmodel.la
 
 noinst_LTLIBRARIES += $(kernels_cpu_libraries)
 %D%/cpu/%.lo: override CFLAGS += $(CEK_FP_CONTRACT)
-# As fast on processors without AVX2, and smaller: loops that are written out whatever the compiler is told.
-%D%/cpu/libportable_la-thin.lo %D%/cpu/libportable_la-winograd_f32.lo: override CFLAGS += $(CEK_FP_CONTRACT) $(CEK_SMALL_CFLAGS)
+# As fast on processors without AVX2 (and a model is for tests), and smaller: loops that are written out whatever the compiler is told.
+%D%/cpu/libportable_la-thin.lo %D%/cpu/libportable_la-winograd_f32.lo %D%/cpu/libamxmodel_la-gemm_amx.lo: override CFLAGS += $(CEK_FP_CONTRACT) $(CEK_SMALL_CFLAGS)
 
 # The kernels of devices that compile at run time, as text in a C file.
 kernels_device_sources = \

@@ -111,11 +111,14 @@ AC_DEFUN([CEK_REPRODUCIBLE], [
 
 # CEK_SMALL - CEK_SMALL_CFLAGS, for code that no step of a training waits for: a fifth smaller, where the user's CFLAGS ask for
 # speed. Behind these, since the last -O counts. And a library calls its own public functions directly, not through a table of
-# addresses that somebody else's function might be put into: 40 bytes each, and no time when it is loaded.
+# addresses that somebody else's function might be put into: 40 bytes each, and no time when it is loaded. What a library's own
+# archives bring and nothing uses is left out, by whole files.
 AC_DEFUN([CEK_SMALL], [
     CEK_SMALL_CFLAGS=
     AS_CASE([" $CFLAGS "], [*' -O2 '*|*' -O3 '*], [CEK_TRY_CFLAG([-Os], [CEK_SMALL_CFLAGS=-Os])])
     AC_SUBST([CEK_SMALL_CFLAGS])
+    CEK_TRY_LDFLAG([-Wl,--gc-sections],
+        [AS_VAR_APPEND([CEK_LIB_LDFLAGS], [" -Wl,--gc-sections"])])
     CEK_TRY_LDFLAG([-Wl,-Bsymbolic-functions],
         [AS_VAR_APPEND([CEK_LIB_LDFLAGS], [" -Wl,-Bsymbolic-functions"])])])
 

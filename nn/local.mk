@@ -340,13 +340,16 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
 %C%_libcekernels_nn_la_DEPENDENCIES = core/libcekernels.la $(srcdir)/%D%/libcekernels-nn.map
 EXTRA_DIST += %D%/libcekernels-nn.map
 
-# What reads and writes files, and what makes a model, its graph, a trainer and its plans, once. Of nn/train, nn/program and nn/data
-# what steps and samples go through stays fast.
-nn_small = data/arrays data/bytes data/cifar data/csv data/data_api data/dataset_api data/folders data/idx data/kinds data/loader_api \
-    program/arena program/forms program/program \
-    train/algorithm train/balance train/branches train/chains train/costs train/crew train/fit train/gradients train/held train/holds \
-    train/lineup train/links train/look train/meter train/predictor train/processors train/rates train/replica train/replica_left \
-    train/replica_memory train/rules train/running train/schedule train/schedule_look train/shards train/shares train/steer train/team \
-    train/trainer_options
+# What reads and writes files, and what makes a model, its graph, a trainer and its plans, once. Of nn/train, nn/program
+# and nn/data what steps and samples go through most stays fast.
+nn_small = \
+    data/arrays data/bytes data/cifar data/csv data/data_api data/dataset_api data/folders data/idx data/kinds \
+    data/loader data/loader_api data/split \
+    program/arena program/binding program/forms program/program \
+    train/algorithm train/balance train/branches train/chains train/conductor_threads train/costs train/crew \
+    train/exchange train/fit train/gradients train/held train/holds train/lineup train/links train/look train/meter \
+    train/optimizer train/order_gather train/order_spread train/predictor train/processors train/rates train/reducer \
+    train/replica train/replica_left train/replica_memory train/rules train/running train/schedule \
+    train/schedule_look train/shards train/shares train/station_update train/steer train/team train/trainer_options
 %D%/formats/%.lo %D%/graph/%.lo %D%/layers/%.lo %D%/model/%.lo %D%/nets/%.lo %D%/onnx/%.lo %D%/report/%.lo \
 $(foreach name,$(nn_small),%D%/$(dir $(name))libcekernels_nn_la-$(notdir $(name)).lo): override CFLAGS += $(CEK_SMALL_CFLAGS)

@@ -35,6 +35,7 @@ shell_tests = \
     %D%/onnx.sh \
     %D%/opencl.sh \
     %D%/readme.sh \
+    %D%/size.sh \
     %D%/tutorial.sh
 
 # The libraries', in alphabetical order.

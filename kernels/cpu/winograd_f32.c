@@ -107,11 +107,28 @@ static __attribute__((noinline)) void square_narrow(int64_t points, int64_t n, c
             v_store_part(y + i * line + j * pixel, n, v_load(from));
 }
 
-/* One form of a square for all channels. Where there are no masks the last vector begins early, and does some channels
+/* All channels, by one form of a square. Where there are no masks the last vector begins early, and does some channels
  * again; of fewer channels than a vector has, it is a copy. */
+static __attribute__((noinline, unused)) void by_vectors(cpu_transform *vectors, int64_t from, int64_t to,
+                                                         int64_t channels, const float *x, int64_t line, int64_t pixel,
+                                                         float *y, int64_t line_to, int64_t pixel_to)
+{
+    const int64_t rest = channels % VL, whole = channels - rest;
+    float part[SIDE_MAX * SIDE_MAX * VL];
+
+    vectors(whole, x, line, pixel, y, line_to, pixel_to);
+    if (rest > 0 && whole > 0) {
+        vectors(VL, x + channels - VL, line, pixel, y + channels - VL, line_to, pixel_to);
+    } else if (rest > 0) {
+        square_widen(from, rest, x, line, pixel, part);
+        vectors(VL, part, VL * from, VL, part, VL * to, VL);
+        square_narrow(to, rest, part, y, line_to, pixel_to);
+    }
+}
+
 #define TRANSFORM(name, from, to)                                                                                      \
-    static __attribute__((noinline)) void name##_all(int64_t channels, const float *x, int64_t line, int64_t pixel,    \
-                                                     float *y, int64_t line_to, int64_t pixel_to)                      \
+    static void name##_vectors(int64_t channels, const float *x, int64_t line, int64_t pixel, float *y,                \
+                               int64_t line_to, int64_t pixel_to)                                                      \
     {                                                                                                                  \
         for (; channels > 0; channels -= VL, x += VL, y += VL)                                                         \
             square(name, from, to, !HAS_MASKS || channels > VL ? VL : channels, x, line, pixel, y, line_to, pixel_to); \
@@ -119,16 +136,10 @@ static __attribute__((noinline)) void square_narrow(int64_t points, int64_t n, c
     static void name##_f32(int64_t channels, const float *x, int64_t line, int64_t pixel, float *y, int64_t line_to,   \
                            int64_t pixel_to)                                                                           \
     {                                                                                                                  \
-        const int64_t rest = HAS_MASKS ? 0 : channels % VL, whole = channels - rest;                                   \
-        float part[SIDE_MAX * SIDE_MAX * VL];                                                                          \
-        name##_all(whole, x, line, pixel, y, line_to, pixel_to);                                                       \
-        if (rest > 0 && whole > 0) {                                                                                   \
-            name##_all(VL, x + channels - VL, line, pixel, y + channels - VL, line_to, pixel_to);                      \
-        } else if (rest > 0) {                                                                                         \
-            square_widen(from, rest, x, line, pixel, part);                                                            \
-            name##_all(VL, part, VL *from, VL, part, VL *to, VL);                                                      \
-            square_narrow(to, rest, part, y, line_to, pixel_to);                                                       \
-        }                                                                                                              \
+        if (HAS_MASKS)                                                                                                 \
+            name##_vectors(channels, x, line, pixel, y, line_to, pixel_to);                                            \
+        else                                                                                                           \
+            by_vectors(name##_vectors, from, to, channels, x, line, pixel, y, line_to, pixel_to);                      \
     }
 
 /* clang-format off */
