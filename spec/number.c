@@ -243,7 +243,7 @@ static long double scaled(long double factor, long double e)
 
 spec_num spec_sum(cek_dtype type, long double v, long double magnitude, uint64_t terms, bool whole)
 {
-    if (whole && (terms == 1 || magnitude <= spec_integer_limit(type) || isnan(magnitude)))
+    if (whole && (terms == 1 || magnitude <= spec_integer_limit(type) || !isfinite(magnitude)))
         return (spec_num){ v, v != 0 && fabsl(v) < spec_tiny(type) ? spec_tiny(type) : 0 };
     long double nu = (terms + 1) * spec_roundoff(type);
     return (spec_num){ v, nu / (1 - nu) * magnitude + spec_tiny(type) };

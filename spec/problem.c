@@ -257,7 +257,7 @@ bool spec_whole(const spec_problem *p)
     return p->fill != SPEC_REAL && !p->inexact;
 }
 
-void spec_operand_fill(spec_problem *p, spec_operand *o, int low, int high, bool nan)
+void spec_operand_fill(spec_problem *p, spec_operand *o, int low, int high, bool special)
 {
     if (p->preset && p->preset(p->preset_user, o))
         return;
@@ -271,10 +271,11 @@ void spec_operand_fill(spec_problem *p, spec_operand *o, int low, int high, bool
         else
             o->value[i] = low + floor(u * (high - low + 1));
     }
-    if (p->fill == SPEC_NAN && nan && !integers) {
-        o->value[spec_mix(seed, o->count) % o->count] = NAN;
+    if ((p->fill == SPEC_NAN || p->fill == SPEC_INFINITE) && special && !integers) {
+        const double value = p->fill == SPEC_NAN ? NAN : INFINITY;
+        o->value[spec_mix(seed, o->count) % o->count] = value;
         if (o->count > 64)
-            o->value[o->count - 1] = NAN;
+            o->value[o->count - 1] = -value;
     }
 }
 

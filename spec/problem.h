@@ -137,8 +137,9 @@ spec_operand *spec_operand_sized(spec_problem *p, uint32_t slot, uint32_t sizing
 spec_operand *spec_operand_find(spec_problem *p, uint32_t slot);
 
 /* spec_operand_fill - integers in [low, high], or reals in [-1,1) (as wide as asked where |low|,
- * |high| > 8), as the problem's fill says; NaN for float types under SPEC_NAN if `nan`. */
-void spec_operand_fill(spec_problem *p, spec_operand *o, int low, int high, bool nan);
+ * |high| > 8), as the problem's fill says; for float types, if `special`, NaN under SPEC_NAN and infinities
+ * under SPEC_INFINITE. */
+void spec_operand_fill(spec_problem *p, spec_operand *o, int low, int high, bool special);
 /* spec_operand_edges - numbers at which arithmetic turns (edge.c): number i / step of the list, round
  * and round, and where it is longer than the square of the list patterns of bits at random; step 0:
  * which one, by chance. `output` of an activation: what it makes of them. Denormals are 0 for a device that flushes. */

@@ -6,7 +6,7 @@
 #include "core/table/table.h"
 #include "spec/check.h"
 
-static const char *const fill_names[] = { "", "whole", "real", "nan", "edge" };
+static const char *const fill_names[] = { "", "whole", "real", "nan", "edge", "infinite" };
 
 static uint64_t seed_of(const char *text)
 {
@@ -135,7 +135,7 @@ static uint32_t kind_visit(spec_state *s, const spec_kind *kind, case_visit *vis
     for (uint32_t i = 0; i < kind->case_count; i++) {
         const spec_case *c = &kind->cases[i];
         for (cek_dtype type = CEK_F32; type <= CEK_I32; type++)
-            for (uint32_t fill = SPEC_WHOLE; fill <= SPEC_EDGE; fill++)
+            for (uint32_t fill = SPEC_WHOLE; fill < SPEC_FILLS; fill++)
                 if (c->types >> type & 1 && c->fills >> fill & 1)
                     selected += visit(s, kind, c, type, fill);
     }

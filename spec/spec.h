@@ -20,10 +20,12 @@
 
 /* Fills of the operands of a case. */
 enum {
-    SPEC_WHOLE = 1, /* small integers: results are exact */
-    SPEC_REAL = 2,  /* uniform in [-1,1): results within the bound of the arithmetic */
-    SPEC_NAN = 3,   /* small integers with a few NaN: they must come out where they belong, and only there */
-    SPEC_EDGE = 4   /* zeros of either sign, infinities, NaN, denormals, the largest numbers, where functions turn */
+    SPEC_WHOLE = 1,    /* small integers: results are exact */
+    SPEC_REAL = 2,     /* uniform in [-1,1): results within the bound of the arithmetic */
+    SPEC_NAN = 3,      /* small integers with a few NaN: they must come out where they belong, and only there */
+    SPEC_EDGE = 4,     /* zeros of either sign, infinities, NaN, denormals, the largest numbers, where functions turn */
+    SPEC_INFINITE = 5, /* small integers with an infinity or two: they show in all that they are part of */
+    SPEC_FILLS
 };
 
 typedef struct spec_target {

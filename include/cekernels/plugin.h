@@ -623,9 +623,10 @@ typedef struct cek_batch_block {
  * cuts short and a and b are the root mean squares of the two operands: 64 times what rounding does
  * to a sum of so many terms of random signs, which Winograd's F(4x4, 3x3) needs, and as many terms
  * more as its transforms add up for a result. What is NaN by the definition is NaN then, too; where an
- * operand holds a NaN, others may be, which are transformed together with those, and where it holds an
- * infinity, anything. cekernels-bench check holds devices to this, and has
- * them compute under CEK_MATH_STRICT again what they did so.
+ * operand holds a NaN, others may be, which are transformed together with those. Where it holds an
+ * infinity, what is infinite by the definition is that or NaN, so that an overflow shows behind a
+ * transform, and others may be anything. cekernels-bench check holds devices to this, and has them
+ * compute under CEK_MATH_STRICT again what they did so.
  */
 #define CEK_SLOT(kind, slot) CEK_##kind##_##slot
 #define CEK_BIT(slot) ((uint64_t)1 << (slot))

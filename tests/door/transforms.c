@@ -6,6 +6,7 @@
  *
  * The plugin is the reference, over whose results of plain 3 x 3 convolutions those of the transform are written.
  */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -157,7 +158,7 @@ static void correlate(const image *x, const image *dy, const int64_t pad[2], flo
 
 /* ---- the plugin ---- */
 
-static enum { HONEST, UNTOLD, STRICT_TOO, STRICT_UNTOLD, STRICT_UNSUPPORTED, FORGETFUL } manners;
+static enum { HONEST, UNTOLD, STRICT_TOO, STRICT_UNTOLD, STRICT_UNSUPPORTED, FORGETFUL, BOUNDED } manners;
 static bool told; /* that the operation made last is inexact */
 
 static bool is_plain(const cek__request *r)
@@ -229,12 +230,14 @@ static cek_status op_run(cek_queue *queue, const cek_op *op, const cek_ref *oper
     if (st != CEK_OK || !transforms(&op->request))
         return st;
     float *out = (float *)(void *)(operands[2].mem->base + operands[2].offset);
-    int64_t first = 0; /* that is NaN by the definition */
-    while (manners == FORGETFUL && !isnan(out[first]))
+    int64_t first = 0; /* that is NaN by the definition, or infinite */
+    while ((manners == FORGETFUL && !isnan(out[first])) || (manners == BOUNDED && !isinf(out[first])))
         first++;
     transform(op, operands);
     if (manners == FORGETFUL)
         out[first] = 0;
+    if (manners == BOUNDED)
+        out[first] = FLT_MAX;
     return st;
 }
 
@@ -339,7 +342,7 @@ START_TEST(who_transforms_as_it_may_passes_with_numbers_of_every_kind)
     manners = HONEST;
     used = tables[1];
     const spec_report *r = report_of(NULL, "mb5ic16ih9oc32oh9kh3ph1 ", NULL);
-    ck_assert_msg(r->ok && r->total.required == 9, "%u cases, %s: %s", r->total.required, r->failure[0].name,
+    ck_assert_msg(r->ok && r->total.required == 12, "%u cases, %s: %s", r->total.required, r->failure[0].name,
                   r->failure[0].what);
 }
 END_TEST
@@ -382,6 +385,20 @@ START_TEST(who_loses_a_nan_in_a_transform_is_found)
 }
 END_TEST
 
+/* An overflow shows behind a transform. */
+START_TEST(who_makes_a_number_of_an_infinity_in_a_transform_is_found)
+{
+    used = tables[1];
+    for (int d = 0; d < 3; d++) {
+        manners = BOUNDED;
+        const spec_report *r = report_of(directions[d], "mb5ic16ih9oc32oh9kh3ph1 infinite", NULL);
+        ck_assert_msg(r->failure_count == 1 && strstr(r->failure[0].what, "is 3.40282347e+38, expected ") &&
+                          strstr(r->failure[0].what, "inf"),
+                      "%u failures, %s", r->failure_count, r->failure_count ? r->failure[0].what : "");
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("transforms");
@@ -392,6 +409,7 @@ int main(void)
     tcase_add_test(cases, who_transforms_as_it_may_passes_with_numbers_of_every_kind);
     tcase_add_test(cases, who_transforms_where_it_must_not_is_found);
     tcase_add_test(cases, who_loses_a_nan_in_a_transform_is_found);
+    tcase_add_test(cases, who_makes_a_number_of_an_infinity_in_a_transform_is_found);
     suite_add_tcase(suite, cases);
     return suite_run(suite);
 }
