@@ -62,7 +62,7 @@ const option_row option_rows[] = {
     { "shuffle", "yes|no", O_SHUFFLE, CMD_TRAIN, "another order each epoch (yes)" },
     { "loss", "NAME", O_LOSS, CMD_TRAIN, "cross-entropy or mse" },
     { "optimizer", "NAME", O_OPTIMIZER, CMD_TRAIN, "adam, adamw, sgd, rmsprop, adagrad or lamb" },
-    { "lr", "X", O_LR, CMD_TRAIN, "learning rate" },
+    { "lr", "X", O_LR, CMD_TRAIN, "learning rate (the model's own)" },
     { "schedule", "NAME", O_SCHEDULE, CMD_TRAIN, "of the rate: step:N, multistep:N,..., cosine, onecycle, plateau" },
     { "momentum", "X", O_MOMENTUM, CMD_TRAIN, "of sgd and rmsprop" },
     { "weight-decay", "X", O_WEIGHT_DECAY, CMD_TRAIN, "of the optimizer" },

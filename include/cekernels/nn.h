@@ -282,7 +282,8 @@ typedef struct cek_schedule {
     double threshold;          /* PLATEAU; 0 = 1e-4 */
 } cek_schedule;
 
-/* What a built-in model is usually trained with. */
+/* What a built-in model is usually trained with. Rates are such that the loss falls from the first steps on, with
+ * `batch` samples each, from weights as cek_model_init makes them and without a warmup. */
 typedef struct cek_preset {
     uint32_t size;
     cek_loss loss;

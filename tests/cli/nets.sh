@@ -15,7 +15,7 @@ done
 
 # What is learnt by heart in training shows in evaluation too, if more slowly, as running statistics follow; and there again from
 # what was saved.
-run 0 train resnet18 --data "$data" --epochs 20 --batch 20 --lr 0.005 -d cpu:0 --save "$scratch/w.safetensors" --json
+run 0 train resnet18 --data "$data" --epochs 20 --batch 20 -d cpu:0 --save "$scratch/w.safetensors" --json
 accuracy=$(value epochs.19.test_accuracy)
 holds "$(value epochs.19.train_accuracy) == 1 && $(value epochs.19.test_loss) < 0.95 * $(value epochs.0.test_loss)"
 run 0 predict resnet18 --data "$data" --load "$scratch/w.safetensors" -d cpu:0 --json
@@ -23,6 +23,19 @@ holds "$(value results) == 20 && $(value test_accuracy) == $accuracy"
 refused 5 'no tensor "features.0.0.weight"' predict mobilenetv2 --data "$data" --load "$scratch/w.safetensors" -d cpu:0
 refused 5 'fc.weight' predict resnet18:11 --data "$data" --load "$scratch/w.safetensors" -d cpu:0
 refused 5 'classes' train resnet18:none --data "$data"
+
+# learns MODEL STEPS LAST LOSS ARG... - by the rate that is its own; of so many last steps the mean loss is below this.
+learns() {
+    model=$1 last=$3 most=$4
+    run 0 train "$model" --steps "$2" --log-every 1 -d cpu:0 -o jsonl -q ${5-}
+    told=$(sed -n 's/.*"loss":\([^,}]*\).*"seconds".*/\1/p' "$scratch/out" | tail -n "$last" |
+        awk -v last="$last" -v most="$most" '{ sum += $1 } END { print sum / last; exit !(NR == last && sum / last < most) }') ||
+        wrong "$model: a loss of $told, not below $most"
+}
+# Digits in colour; who guesses has ln 10, and a rate of 0.05 more than 3.
+learns resnet18 50 10 1.8
+learns mobilenetv2 200 20 2.2
+learns resnet50 30 5 0.1 "--data=$data --batch=20"
 
 # Without files: digits in colour. Ten classes, so the first loss is near ln 10.
 run 0 train mobilenetv2 --steps 1 --log-every 1 --batch 8 -d cpu:0 -o jsonl --export "$scratch/m.onnx"
