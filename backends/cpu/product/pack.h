@@ -38,10 +38,10 @@ pack_way cek__pack_way_a(const gemm_matrix *a);
 pack_way cek__pack_way_b(const gemm_matrix *b);
 
 /* Whether floats so far apart, the rows of a panel of A, fall into one set of an L1 cache: multiples of 4096 bytes, or
- * a float more or less, with which so many rows begin in one line, too. */
+ * a float more or less, with which so many rows begin in one line, too. Rows side by side share their lines. */
 static inline int cek__pack_rows_meet(int64_t row_stride)
 {
-    return ((row_stride + 1) & 1023) <= 2;
+    return (row_stride < -1 || row_stride > 1) && ((row_stride + 1) & 1023) <= 2;
 }
 
 /* As walk_give_a and walk_give_b, with the kernels that do the work. */
