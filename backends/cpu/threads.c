@@ -269,8 +269,8 @@ static void make_way(cpu_threads *threads)
             places_change(threads, &threads->helpers[i]);
 }
 
-/* For a caller that has nothing to do but to wait: where it has waited a while already, a helper that is in a task but
- * did not run meanwhile goes on in the caller's place. */
+/* For a caller that has nothing to do but to wait: where LOOK_NS have passed since it looked last, a helper that is in a
+ * task but did not run meanwhile goes on in the caller's place. */
 static void places_leave(cpu_threads *threads, int waited)
 {
     const int cpu = sched_getcpu();
@@ -307,10 +307,12 @@ static void run_close(cpu_threads *threads)
     if (is_empty(state, 0) || spin(threads, is_empty, 0, NULL))
         return;
     atomic_store(&threads->caller_sleeps, 1);
-    for (int waited = 0; !is_empty(state = atomic_load(&threads->state), 0); waited = 1) {
-        if (threads->free_cpu >= 0)
-            places_leave(threads, waited);
-        const int64_t end = now_ns() + LOOK_NS;
+    for (int64_t end = 0; !is_empty(state = atomic_load(&threads->state), 0);) {
+        const int64_t now = now_ns();
+        if (threads->free_cpu >= 0 && now >= end) { /* others that leave end the sleep, too */
+            places_leave(threads, end > 0);
+            end = now + LOOK_NS;
+        }
         const struct timespec at = { .tv_sec = end / 1000000000, .tv_nsec = end % 1000000000 };
         futex_sleep(&threads->state, state, threads->free_cpu >= 0 ? &at : NULL, WAKE_CALLER);
     }
@@ -358,7 +360,8 @@ static int helper_start(cpu_threads *threads, helper *h, const int *cpus, int n_
     if (error)
         return error;
     threads->started++;
-    pthread_getcpuclockid(h->thread, &h->clock);
+    if (pthread_getcpuclockid(h->thread, &h->clock) != 0)
+        h->clock = CLOCK_MONOTONIC; /* it counts as one that runs */
     if (h->cpu >= 0)
         affinity_set(h->thread, &h->cpu, 1);
     else if (n_cpus > 0)

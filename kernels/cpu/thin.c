@@ -91,7 +91,7 @@ static __attribute__((noinline)) void thin_f32(const cpu_thin *t)
     thin(CPU_F32, t);
 }
 
-/* Where numbers of a type become floats by arithmetic, that is done once for all rows: a strip of B at a time. */
+/* Of types that have no loop of their own here, numbers become floats once for all rows: a strip of B at a time. */
 static void thin_converted(const cpu_thin *t)
 {
     enum { ROWS = 8, COLUMNS = 64 * VL };

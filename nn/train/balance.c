@@ -427,8 +427,9 @@ cek_status cek__balance_ask(cek__balance *b, size_t index, int64_t rows, int64_t
     share.rows = rows < batch->rows ? rows : batch->rows;
     CEK_TRY(cek__crew_call(b->team->crew, cek__replica_device(q.replica), ask, &q));
     cek__schedule_probed(b->schedule, index, share.rows, q.busy, REHEARSALS * q.period);
+    if (b->resumed[index] == 0) /* the first answer */
+        outside_log(b, index);
     b->resumed[index] = step;
-    outside_log(b, index);
 out:
     return st;
 }
