@@ -269,8 +269,8 @@ static void make_way(cpu_threads *threads)
             places_change(threads, &threads->helpers[i]);
 }
 
-/* For a caller that has nothing to do but to wait: where LOOK_NS have passed since it looked last, a helper that is in a
- * task but did not run meanwhile goes on in the caller's place. */
+/* For a caller that has nothing to do but to wait: where LOOK_NS have passed since it looked last, a helper that is in
+ * a task but did not run meanwhile goes on in the caller's place. */
 static void places_leave(cpu_threads *threads, int waited)
 {
     const int cpu = sched_getcpu();
