@@ -20,9 +20,9 @@ enum { STEADY = 4, STEADY_LARGE = 2, EVERY = 8 };
  * than was known. */
 static const double PROBE_PART = 0.01, FASTER = 1.25;
 enum { PROBE_STEPS = 20, PROBE_STEPS_MOST = 160 };
-/* A question takes this part of a step, or of a batch where it is the first: then it is taken to cost so many steps and
- * seconds, for plans, programs and memory that is touched. */
-enum { PROBE_QUARTER = 4 };
+/* A question takes a step's time by this, or has a batch's samples by this where it is the first: then it is taken to
+ * cost so many steps and seconds, for plans, programs and memory that is touched. */
+enum { PROBE_DIVISOR = 4 };
 static const double FIRST_STEPS = 2, FIRST_SECONDS = 0.1;
 /* What steps of several members took besides was perhaps a disturbance: after so many steps without such a step it is
  * forgotten, and after so many times more each further time. */
@@ -283,10 +283,10 @@ static int64_t due(const cek__schedule *s, size_t index)
     if (s->members[index] || s->costs.speeds[index].excluded || s->notes - o->note < o->patience)
         return 0;
     if (row < INFINITY) {
-        rows = fmax(1, fmin(step / PROBE_QUARTER / row, rows / (double)s->count));
+        rows = fmax(1, fmin(step / PROBE_DIVISOR / row, rows / (double)s->count));
         expected = cek__costs_compute(&s->costs, index, floor(rows), false);
     } else {
-        rows = fmax(1, rows / PROBE_QUARTER);
+        rows = fmax(1, rows / PROBE_DIVISOR);
         expected = FIRST_STEPS * step + FIRST_SECONDS;
     }
     return fmax(expected, o->asking) <= part * o->since ? (int64_t)rows : 0;

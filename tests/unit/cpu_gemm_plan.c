@@ -10,6 +10,18 @@ static int64_t any_size(uint32_t *state)
     return 1 + next_random(state) % limit;
 }
 
+/* One product of floats whose rows lie one behind the other. */
+static gemm_desc rows_of_memory(int64_t m, int64_t n, int64_t k)
+{
+    return (gemm_desc){ .m = m,
+                        .n = n,
+                        .k = k,
+                        .batch = 1,
+                        .a = { CPU_F32, k, 1, 0 },
+                        .b = { CPU_F32, n, 1, 0 },
+                        .c = { CPU_F32, n, 1, 0 } };
+}
+
 /* Packing would be as much work as the product. */
 START_TEST(a_matrix_that_lies_along_few_rows_is_read_where_it_lies)
 {
@@ -124,13 +136,7 @@ START_TEST(columns_that_fill_one_vector_count_as_one)
     int asked = 0;
     for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
         const int64_t n = config->kernels->nr / 2, m = 1760, k = 1760;
-        const gemm_desc d = { .m = m,
-                              .n = n,
-                              .k = k,
-                              .batch = 1,
-                              .a = { CPU_F32, k, 1, 0 },
-                              .b = { CPU_F32, n, 1, 0 },
-                              .c = { CPU_F32, n, 1, 0 } };
+        const gemm_desc d = rows_of_memory(m, n, k);
         gemm_plan plan;
         cek__gemm_plan(&d, config, 1, &plan);
         if (plan.product.thin)
@@ -150,13 +156,7 @@ START_TEST(of_few_columns_rows_are_read_where_they_lie_in_deep_blocks)
         for (int64_t k = 2000; k <= 2048; k += 48)
             for (int64_t panels = 1; panels <= 8; panels *= 2) {
                 const int64_t n = panels * config->kernels->nr, bytes = config->b_bytes;
-                const gemm_desc d = { .m = 5000,
-                                      .n = n,
-                                      .k = k,
-                                      .batch = 1,
-                                      .a = { CPU_F32, k, 1, 0 },
-                                      .b = { CPU_F32, n, 1, 0 },
-                                      .c = { CPU_F32, n, 1, 0 } };
+                const gemm_desc d = rows_of_memory(5000, n, k);
                 gemm_plan plan;
                 cek__gemm_plan(&d, config, 1, &plan);
                 const product_plan *p = &plan.product;
