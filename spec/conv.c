@@ -32,14 +32,15 @@
     X("mb5ic24ih5oc40oh5kh3ph1", FILLS) /* batch over several tiles */                    \
     X("mb4ic8ih12oc16oh6kh2sh2ph0", FILLS)
 
-/* Large enough for transforms such as Winograd's: odd sizes, where the last tiles are cut, each padding, many channels,
- * several images. Not in f64, which nobody transforms. */
+/* Large enough for transforms such as Winograd's: odd sizes, where the last tiles are cut, each padding, also one that
+ * holds whole tiles, many channels, several images. Not in f64, which nobody transforms. */
 #define TRANSFORMED                                                 \
     LARGE("mb1ic16ih15oc16oh15kh3ph1", SPEC_F_BOTH)                 \
     LARGE("mb2ic32ih15iw13oc16oh13ow11kh3ph0", SPEC_F_BOTH)         \
     LARGE("mb2ic16ih13oc24oh15kh3ph2", SPEC_F_BOTH)                 \
     LARGE("mb5ic16ih9oc32oh9kh3ph1", SPEC_F_ALL | SPEC_F(INFINITE)) \
     LARGE("mb5ic32ih6oc24oh6kh3ph1", SPEC_F_BOTH)                   \
+    LARGE("mb1ic48ih12iw2oc48oh19ow9kh3ph2pw2", SPEC_F_BOTH)        \
     LARGE("mb1ic128ih13oc16oh13kh3ph1", SPEC_F(REAL))               \
     LARGE("mb1ic512ih4iw5oc16oh4ow5kh3ph1", SPEC_F(REAL))
 
