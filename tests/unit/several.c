@@ -253,7 +253,7 @@ END_TEST
 
 START_TEST(more_outputs_than_a_part_takes)
 {
-    enum { MANY = 20, CALLED = 8 };
+    enum { MANY = 20, CALLED = 16 };
     char text[MANY][CALLED];
     const char *names[MANY];
     float got[MANY][2], *outputs[MANY];
