@@ -52,6 +52,8 @@ V_INLINE void narrow(cpu_type type, int64_t depth, int64_t columns, int64_t widt
 
     for (int64_t k = 0; k < depth; k++, from += ld * bytes, to += width) {
         float *row = to;
+        for (int64_t j = 0; k + CPU_ROWS_AHEAD < depth && j < columns * bytes; j += 64)
+            __builtin_prefetch(from + CPU_ROWS_AHEAD * ld * bytes + j);
         for (int64_t j = 0; j < columns; j += width, row += panel)
             narrow_row(type, columns - j < width ? columns - j : width, columns - j, k + 1 == depth, from + j * bytes,
                        row);

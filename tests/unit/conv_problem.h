@@ -41,6 +41,7 @@ static const geometry geometries[] = {
     { 3, 20, 37, 1, { NONE, { 4, 1, 1, 1, 0, 0 }, { 5, 1, 1, 1, 0, 0 } } }, /* 1 x 1 */
     { 2, 20, 10, 1, { NONE, { 5, 1, 2, 1, 0, 0 }, { 6, 1, 3, 1, 0, 0 } } }, /* most inputs meet no output */
     { 2, 20, 10, 2, { NONE, { 4, 1, 1, 1, 0, 0 }, { 5, 1, 1, 1, 0, 0 } } },
+    { 2, 17, 40, 1, { NONE, { 52, 1, 1, 1, 0, 0 }, { 40, 1, 1, 1, 0, 0 } } }, /* a gradient that is turned around */
     { 2, 40, 35, 1, { NONE, { 9, 1, 2, 1, 0, 0 }, { 30, 1, 2, 1, 0, 0 } } },
     { 1, 32, 20, 1, { NONE, { 6, 1, 2, 1, 0, 2 }, { 25, 1, 3, 1, 0, 1 } } }, /* the last of them meets padding */
     { 1, 48, 6, 2, { NONE, { 5, 3, 1, 1, 1, 1 }, { 16, 3, 1, 1, 1, 1 } } },  /* a group's channels end with the image */

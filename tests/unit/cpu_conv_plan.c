@@ -82,6 +82,29 @@ START_TEST(one_tap_is_a_product_backward_with_and_without_strides)
 }
 END_TEST
 
+/* Memory is waited for by what is A. */
+START_TEST(of_one_tap_the_wider_image_is_b_where_sums_are_long)
+{
+    static const struct {
+        int64_t in, out, size;
+        int turned;
+    } cases[] = { { 64, 256, 56, 1 }, { 256, 64, 56, 0 }, { 64, 64, 56, 0 }, { 256, 1024, 14, 0 } };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+            const int64_t size = cases[c].size;
+            const geometry g = {
+                8, cases[c].in, cases[c].out, 1, { NONE, { size, 1, 1, 1, 0, 0 }, { size, 1, 1, 1, 0, 0 } }
+            };
+            conv_plan plan;
+            conv_desc d;
+            desc_make(&g, &(kind){ 0 }, CONV_BACKWARD_WEIGHTS, &d);
+            cek__conv_plan(&d, config, 1, &plan);
+            EXPECT(plan.product.store_across == cases[c].turned, "%s, case %d", config->isa, (int)c);
+        }
+}
+END_TEST
+
 /* A line of any length is no reason for a worker's memory to have one, nor for offsets that 32 bits do not hold. Plans
  * alone. */
 START_TEST(memory_stays_in_proportion_to_blocks_however_long_a_line_is)
@@ -322,6 +345,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, transforms_are_chosen_where_they_pay);
     tcase_add_test(tests, one_tap_is_a_product_backward_with_and_without_strides);
+    tcase_add_test(tests, of_one_tap_the_wider_image_is_b_where_sums_are_long);
     tcase_add_loop_test(tests, memory_stays_in_proportion_to_blocks_however_long_a_line_is, CONV_FORWARD,
                         CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_test(tests, what_decides_bits_follows_from_no_number_of_workers);

@@ -1,10 +1,12 @@
 /* weights.c - the gradient of a convolution's weights as a product over all output positions,
  * one per group.
  *
- * Owns: operands and result: dw = dy^T (A) x windows of x (B); with few channels dw^T = windows^T
+ * Owns: operands and result: dw = dy^T (A) x windows of x (B); with few channels, or few beside dy's, dw^T = windows^T
  * (A) x dy (B).
  * Must not know: how products are planned and run. */
 #include "backends/cpu/conv/method.h"
+
+enum { TERMS_TURNED = 4096 }; /* of a sum: turning the result around costs little beside them */
 
 /* Slabs of as many lines of positions as fit: a block of k. */
 static int64_t slab_depth(conv_plan *plan)
@@ -45,14 +47,22 @@ static int transposed_plan(conv_plan *plan)
     return 1;
 }
 
+/* One tap: dy is B where it is the wider image. Rows of B come near while tiles work, those of A are waited for. */
+static int is_wide(const conv_plan *plan)
+{
+    const conv_desc *d = &plan->d;
+    return plan->method == CONV_MATRIX && d->y == CPU_F32 && conv_group_out(d) >= 2 * conv_group_in(d) &&
+           windows_rows(&plan->w) >= TERMS_TURNED;
+}
+
 static void product_set(conv_plan *plan)
 {
     const conv_desc *d = &plan->d;
     const int64_t columns = windows_columns(&plan->w), out = conv_group_out(d);
-    const int windows_are_a = plan->method == CONV_TRANSPOSED;
+    const int windows_are_a = plan->method == CONV_TRANSPOSED || is_wide(plan);
     const int in_place = d->w == CPU_F32 && !windows_are_a;
     /* dy is read where it is: with few windows to multiply it by, copying would be a large part */
-    const int dy_in_place = windows_are_a && d->y == CPU_F32;
+    const int dy_in_place = plan->method == CONV_TRANSPOSED && d->y == CPU_F32;
     plan->product = (product_plan){
         .m = windows_are_a ? columns : out,
         .n = windows_are_a ? out : columns,
@@ -143,10 +153,10 @@ static void open_group(const void *owner, int64_t group, product_part *out)
     const conv_args *args = call->args;
     const int64_t in = conv_group_in(d), n = conv_group_out(d), columns = conv_taps(d) * in;
     const void *x = conv_at(args->x, d->x, group * in), *dy = conv_at(args->y, d->y, group * n);
-    const int windows_are_a = call->plan->method == CONV_TRANSPOSED;
+    const int windows_are_a = call->plan->product.store_across;
 
     if (windows_are_a) {
-        out->a = (pack_operand){ .at = x, .type = d->x };
+        out->a = pack_of(x, d->x, 1, d->in_channels, PACK_ACROSS);
         out->b = pack_of(dy, d->y, d->out_channels, 1, call->plan->product.way_b);
     } else {
         out->a = pack_of(dy, d->y, 1, d->out_channels, PACK_ACROSS);
@@ -158,6 +168,13 @@ static void open_group(const void *owner, int64_t group, product_part *out)
                          .accumulate = d->accumulate && !call->plan->product.in_place };
     out->sum = args->dbias ? args->dbias + group * n : NULL;
     out->sum_accumulate = d->bias_accumulate;
+}
+
+/* B lies as rows of floats, for which tiles would wait: dy, of which few windows meet a pixel, or one of two images. */
+static int comes_ahead(const conv_plan *plan)
+{
+    const cpu_type b = plan->product.store_across ? plan->d.y : plan->d.x;
+    return b == CPU_F32 && (plan->method == CONV_TRANSPOSED || plan->method == CONV_MATRIX);
 }
 
 void cek__conv_weights_run(const conv_call *call, cpu_threads *threads, void *workspace)
@@ -172,8 +189,7 @@ void cek__conv_weights_run(const conv_call *call, cpu_threads *threads, void *wo
         .b = method == CONV_SLABS     ? give_slab
              : method == CONV_WINDOWS ? give_windows
                                       : cek__product_b,
-        /* few windows for each pixel of dy: tiles would wait for it */
-        .ahead = call->plan->product.way_b == PACK_DIRECT && method == CONV_TRANSPOSED ? cek__product_ahead : NULL,
+        .ahead = comes_ahead(call->plan) ? cek__product_ahead : NULL,
     };
     cek__product_run(&call->plan->product, threads, &source, workspace);
 }
