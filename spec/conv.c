@@ -125,6 +125,7 @@ static const spec_case backward_weights_cases[] = {
     LARGE("mb2ic16ih13oc16oh13kh3ph1:bias:det", SPEC_F(REAL))
     LARGE_OPTIONAL("mb2ic16ih13oc16oh13kh3ph1:bias:align4")
     REQUIRED("mb16ic3ih8oc7oh8kh3ph1:bias:det", SPEC_F(REAL))
+    REQUIRED("mb3ic3ih28oc64oh28kh3ph1", SPEC_F_BOTH) /* DY is longer than what is summed at once */
     REQUIRED("mb2ic12ih9oc20oh9kh3ph1:strict", SPEC_F_BOTH)
     OTHER_RANKS(REQUIRED)
     OPTIONAL("mb2ic12ih9oc20oh9kh3ph1:bias:align8", SPEC_F_BOTH)
