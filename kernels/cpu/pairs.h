@@ -13,6 +13,10 @@ static void pairs_panels(int64_t nr, int64_t depth, int64_t columns, int64_t wid
     for (int64_t k = 0; k < depth; k += 2, low += 2 * ld, to += width) {
         const uint16_t *high = k + 1 < depth ? low + ld : NULL;
         float *row = to;
+        for (int64_t i = 0; k + 2 * CPU_ROWS_AHEAD + 1 < depth && i < columns; i += 32) {
+            __builtin_prefetch(low + 2 * CPU_ROWS_AHEAD * ld + i);
+            __builtin_prefetch(low + (2 * CPU_ROWS_AHEAD + 1) * ld + i);
+        }
         for (int64_t j = 0; j < columns; j += width, row += panel)
             for (int64_t i = j, end = j + width; i < end; i += VL) {
                 const int64_t left = (columns < end ? columns : end) - i, n = left < 0 ? 0 : left < VL ? left : VL;

@@ -14,12 +14,6 @@ enum {
     LOW_ROWS = 7 /* of a panel whose rows meet in one set of L1: it has 8 places, and one is B's */
 };
 
-static void row_ahead(const char *row, int64_t bytes)
-{
-    for (int64_t i = 0; i < bytes; i += 64)
-        __builtin_prefetch(row + i, 0, 2);
-}
-
 pack_way cek__pack_way_a(const gemm_matrix *a)
 {
     return a->col_stride == 1 ? PACK_ALONG : a->row_stride == 1 ? PACK_ACROSS : PACK_GATHER;
@@ -65,7 +59,7 @@ int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t r
     case PACK_ALONG:
         for (int64_t i = 0; i < rows; i++) {
             if (i + CPU_ROWS_AHEAD < rows)
-                row_ahead(element(a, row + i + CPU_ROWS_AHEAD, k), depth * cpu_type_bytes(a->type));
+                cek__pack_row_ahead(element(a, row + i + CPU_ROWS_AHEAD, k), depth * cpu_type_bytes(a->type));
             kernels->load(a->type, depth, element(a, row + i, k), to->a + i * lda);
         }
         break;

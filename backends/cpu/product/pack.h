@@ -44,6 +44,13 @@ static inline int cek__pack_rows_meet(int64_t row_stride)
     return (row_stride < -1 || row_stride > 1) && ((row_stride + 1) & 1023) <= 2;
 }
 
+/* Has a row that is packed soon come into L2. */
+static inline void cek__pack_row_ahead(const char *row, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch(row + i, 0, 2);
+}
+
 /* As walk_give_a and walk_give_b, with the kernels that do the work. */
 int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows, int64_t k,
                     int64_t depth, const walk_scratch *to);

@@ -77,9 +77,12 @@ int64_t cek__pack_words_a(const cpu_kernels *kernels, const pack_operand *a, int
     if (a->way == PACK_ACROSS)
         a_turn(kernels, a, row, rows, k, depth, to->a, lda);
     else
-        for (int64_t i = 0; i < rows; i++)
+        for (int64_t i = 0; i < rows; i++) {
+            if (a->col_stride == 1 && i + CPU_ROWS_AHEAD < rows)
+                cek__pack_row_ahead(element(a, first, 1, row + i + CPU_ROWS_AHEAD, a->row_stride), n * 2);
             line_copy(a, element(a, first, a->col_stride, row + i, a->row_stride), a->col_stride, n, to->a + i * lda,
                       depth);
+        }
     cek__walk_panels(height, to->a, lda, rows, depth, to);
     cek__walk_offsets(to->a_offset, depth, 1);
     return lda;
