@@ -79,6 +79,7 @@ struct cpu_threads {
     const cpu_lender *lender;
     uint32_t begun; /* by the lender when the caller looked last */
     int64_t spin_ns;
+    _Atomic int64_t brief_since, brief_last; /* when brief runs began to follow each other while helpers slept */
     pid_t pid;
     int free_cpu; /* the CPU left to the caller; -1 = helpers are not pinned */
     helper helpers[];
@@ -340,6 +341,24 @@ void cek__threads_run(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *a
             fn(arg, task, 0);
     }
     atomic_flag_clear_explicit(&threads->busy, memory_order_release);
+}
+
+/* Whether brief runs follow each other so closely that helpers, once awake, would stay so, and have for as long as
+ * waking them takes. */
+static int is_steady(cpu_threads *threads)
+{
+    const int64_t now = now_ns(), last = atomic_exchange_explicit(&threads->brief_last, now, memory_order_relaxed);
+    if (now - last > threads->spin_ns)
+        atomic_store_explicit(&threads->brief_since, now, memory_order_relaxed);
+    return now - atomic_load_explicit(&threads->brief_since, memory_order_relaxed) > threads->spin_ns;
+}
+
+void cek__threads_run_brief(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *arg)
+{
+    /* a run that is opened may wake guests, too */
+    if (threads && (threads->lender || (atomic_load(&threads->sleepers) && !is_steady(threads))))
+        threads = NULL;
+    cek__threads_run(threads, tasks, fn, arg);
 }
 
 /* Helpers take no signals (those are the host application's), keep to the device's CPUs, and have the same stack

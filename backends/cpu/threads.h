@@ -89,4 +89,8 @@ int cek__threads_workers(const cpu_threads *threads);
  * the call, not to the pool. threads == NULL runs inline. */
 void cek__threads_run(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *arg);
 
+/* cek__threads_run_brief - the same for work of some microseconds, less than waking a helper up takes: shared with
+ * helpers that spin, and the caller's alone where one sleeps, unless such work has come for as long as waking takes. */
+void cek__threads_run_brief(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *arg);
+
 #endif

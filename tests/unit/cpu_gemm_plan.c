@@ -337,6 +337,27 @@ START_TEST(nothing_beside_operands_is_touched)
 }
 END_TEST
 
+/* 64 x 64 x 64 takes 5 us of one core, less than waking another one. */
+START_TEST(a_product_of_some_microseconds_is_shared_with_few_workers_and_wakes_nobody)
+{
+    const cpu_config *config = cek__config_select("portable");
+    const gemm_desc less = rows_of_memory(16, 16, 16), some = rows_of_memory(64, 64, 32),
+                    more = rows_of_memory(300, 300, 300);
+    gemm_plan plan;
+
+    cek__gemm_plan(&less, config, 2, &plan);
+    EXPECT(plan.product.serial, "%g cycles", plan.product.cost);
+    cek__gemm_plan(&some, config, 64, &plan);
+    EXPECT(plan.product.serial, "%g cycles for 64 workers", plan.product.cost);
+    cek__gemm_plan(&some, config, 2, &plan);
+    EXPECT(!plan.product.serial && plan.product.brief, "%g cycles", plan.product.cost);
+    EXPECT(plan.product.sizes.mb == 32 || plan.product.sizes.nb == 32, "tasks of %d x %d", (int)plan.product.sizes.mb,
+           (int)plan.product.sizes.nb);
+    cek__gemm_plan(&more, config, 2, &plan);
+    EXPECT(!plan.product.serial && !plan.product.brief, "%g cycles", plan.product.cost);
+}
+END_TEST
+
 START_TEST(a_block_of_rows_is_whole_tiles_of_every_family)
 {
     const cpu_config *config;
@@ -361,6 +382,7 @@ int main(void)
     tcase_add_test(tests, rows_that_meet_in_one_set_of_l1_are_few_in_a_panel);
     tcase_add_test(tests, full_panels_of_b_are_packed_by_the_first_tiles_that_read_them);
     tcase_add_test(tests, a_worker_s_memory_is_aligned);
+    tcase_add_test(tests, a_product_of_some_microseconds_is_shared_with_few_workers_and_wakes_nobody);
     tcase_add_test(tests, a_block_of_rows_is_whole_tiles_of_every_family);
     tcase_add_test(tests, nothing_beside_operands_is_touched);
     suite_add_tcase(suite, tests);

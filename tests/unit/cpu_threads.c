@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "backends/cpu/threads.h"
@@ -51,11 +52,67 @@ START_TEST(every_task_runs_once_and_is_visible)
         static count c;
         const int64_t tasks = run % (TASKS + 1);
         memset(&c, 0, sizeof c);
-        cek__threads_run(threads, tasks, count_task, &c);
+        (run % 2 ? cek__threads_run : cek__threads_run_brief)(threads, tasks, count_task, &c);
         counts_are(&c, tasks, 1);
         if (run % 200 == 0)
             usleep(200); /* long enough for helpers to fall asleep */
     }
+    cek__threads_destroy(threads);
+}
+END_TEST
+
+/* Two tasks of so long, and who did them. */
+typedef struct brief {
+    int64_t ns;
+    atomic_int others; /* tasks of helpers */
+} brief;
+
+static int64_t clock_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void brief_task(void *arg, int64_t task, int worker)
+{
+    brief *b = arg;
+    const int64_t end = clock_now() + b->ns;
+    (void)task;
+    atomic_fetch_add(&b->others, worker != 0);
+    while (clock_now() < end)
+        ;
+}
+
+START_TEST(brief_runs_that_are_far_apart_wake_nobody)
+{
+    cpu_threads *threads;
+    int alone = 0;
+    ck_assert_int_eq(cek__threads_create(2, NULL, 0, &threads), 0);
+    /* longer than a wake-up takes: whoever was woken would have a task */
+    for (int run = 0; run < 5000 && alone < 50; run++) {
+        brief b = { .ns = 300000 };
+        usleep(1000); /* a helper that had no core yet falls asleep in one of these */
+        cek__threads_run_brief(threads, 2, brief_task, &b);
+        alone = atomic_load(&b.others) ? 0 : alone + 1;
+    }
+    ck_assert_int_eq(alone, 50);
+    cek__threads_destroy(threads);
+}
+END_TEST
+
+START_TEST(brief_runs_that_follow_each_other_get_helpers)
+{
+    cpu_threads *threads;
+    int shared = 0;
+    ck_assert_int_eq(cek__threads_create(2, NULL, 0, &threads), 0);
+    usleep(20000); /* helpers sleep */
+    for (const int64_t end = clock_now() + 20000000000; clock_now() < end && !shared;) {
+        brief b = { .ns = 5000 };
+        cek__threads_run_brief(threads, 2, brief_task, &b);
+        shared = atomic_load(&b.others);
+    }
+    ck_assert_int_eq(shared, 1);
     cek__threads_destroy(threads);
 }
 END_TEST
@@ -75,7 +132,7 @@ static void *caller(void *arg)
     cpu_threads *threads = arg;
     for (int run = 0; run < 300; run++) {
         count *c = calloc(1, sizeof *c);
-        cek__threads_run(threads, TASKS, count_task, c);
+        (run % 2 ? cek__threads_run : cek__threads_run_brief)(threads, TASKS, count_task, c);
         counts_are(c, TASKS, 1);
         free(c);
     }
@@ -418,6 +475,8 @@ int main(void)
     TCase *threads = tcase_create("pool");
     tcase_set_timeout(threads, 60);
     tcase_add_loop_test(threads, every_task_runs_once_and_is_visible, 1, WORKERS + 1);
+    tcase_add_test(threads, brief_runs_that_are_far_apart_wake_nobody);
+    tcase_add_test(threads, brief_runs_that_follow_each_other_get_helpers);
     tcase_add_test(threads, no_pool_is_one_worker);
     tcase_add_test(threads, several_callers_of_one_pool_do_not_mix);
     tcase_add_test(threads, a_run_inside_a_task_is_inline);

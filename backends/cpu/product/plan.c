@@ -163,7 +163,8 @@ static void all_choose(product_plan *p)
         p->way_a = p->copy_a;
     p->workers = 1;
     blocks_choose(p);
-    p->serial = p->cost < PRODUCT_SERIAL_CYCLES;
+    p->brief = p->cost < PRODUCT_SERIAL_CYCLES;
+    p->serial = p->brief && p->cost < (double)workers * PRODUCT_SHARE_CYCLES;
     if (workers > 1 && !p->serial) {
         p->workers = workers;
         blocks_choose(p);

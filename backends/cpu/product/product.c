@@ -185,13 +185,15 @@ void cek__product_run(const product_plan *plan, cpu_threads *threads, const prod
               .col_blocks = ceil_div(plan->n, plan->sizes.nb),
               .ld = ceil_div(plan->n, nr) * nr };
 
+    void (*const tasks_run)(cpu_threads *, int64_t, cpu_task *, void *) = plan->brief ? cek__threads_run_brief
+                                                                                      : cek__threads_run;
     if (plan->serial)
         threads = NULL;
     if (plan->sum != PRODUCT_NO_SUM)
         memset(r.sums, 0, plan->sum_bytes);
-    cek__threads_run(threads, r.row_blocks * r.col_blocks * plan->batch * plan->splits, block_task, &r);
+    tasks_run(threads, r.row_blocks * r.col_blocks * plan->batch * plan->splits, block_task, &r);
     if (plan->splits > 1)
-        cek__threads_run(threads, ceil_div(plan->batch * plan->m, REDUCE_ROWS), reduce_task, &r);
+        tasks_run(threads, ceil_div(plan->batch * plan->m, REDUCE_ROWS), reduce_task, &r);
     if (plan->sum != PRODUCT_NO_SUM)
         sums_finish(&r);
 }

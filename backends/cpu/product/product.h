@@ -15,8 +15,9 @@
 #include "backends/cpu/threads.h"
 #include "backends/cpu/product/walk.h"
 
-/* Work that is done by the caller alone: some 20 us, less than waking helpers up could save. */
-enum { PRODUCT_SERIAL_CYCLES = 60000 };
+/* Work for which nobody is woken up: some 20 us, less than that could save. Helpers that are awake take a part all the
+ * same where each would have enough to make up for joining and leaving, half a microsecond. */
+enum { PRODUCT_SERIAL_CYCLES = 60000, PRODUCT_SHARE_CYCLES = 5000 };
 
 typedef enum product_sum { PRODUCT_NO_SUM, PRODUCT_ROW_SUM, PRODUCT_COLUMN_SUM } product_sum;
 
@@ -46,6 +47,7 @@ typedef struct product_plan {
     int64_t mr, nr;              /* the tile's, of floats or words */
     int64_t splits, split_depth; /* parts of k that are summed apart, then added in order */
     int serial;                  /* so small that it runs on the caller alone; `workers` is 1 then */
+    int brief;                   /* nobody is woken up for it */
     int stream;                  /* C is written past the caches, where it is aligned */
     double cost;                 /* estimated cycles */
     int64_t sum_length;          /* of the sums of rows or columns of one product, 0: none */

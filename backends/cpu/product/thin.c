@@ -31,7 +31,7 @@ void cek__thin_plan(product_plan *p)
     p->in_place = p->in_place && !p->add && p->splits == 1;
     p->add = 0;
     p->cost = (double)(p->batch * p->k * ceil_div(p->n, vl)) * (p->m <= FEW ? cost_vector : (double)p->m);
-    p->serial = p->cost < PRODUCT_SERIAL_CYCLES;
+    p->serial = p->brief = p->cost < PRODUCT_SERIAL_CYCLES;
     p->workers = p->serial ? 1 : p->workers;
 }
 

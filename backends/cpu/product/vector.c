@@ -54,5 +54,5 @@ void cek__gemm_vector_run(const gemm_plan *plan, cpu_threads *threads, const pro
 {
     const int64_t columns = least(most(ELEMENTS / plan->d.k / COLUMNS_LEAST * COLUMNS_LEAST, COLUMNS_LEAST), COLUMNS);
     run r = { plan, source, workspace, columns, ceil_div(plan->d.n, columns) };
-    cek__threads_run(plan->product.serial ? NULL : threads, r.blocks * plan->d.batch, columns_task, &r);
+    cek__threads_run(plan->product.brief ? NULL : threads, r.blocks * plan->d.batch, columns_task, &r);
 }
