@@ -122,6 +122,8 @@ static void plan_one(const gemm_desc *desc, const cpu_config *config, int worker
                          : PRODUCT_ROW_SUM,
         .way_a = way_a(d, config),
         .way_b = way_b(d, config),
+        /* most of the time of packing B is waiting for memory */
+        .ahead = d->b.type == CPU_F32 && way_b(d, config) == PACK_ACROSS,
         .copy_a = cek__pack_way_a(&d->a),
         .store_across = d->c.col_stride != 1,
         .keeps_a = 1,
@@ -210,12 +212,6 @@ static void open_part(const void *owner, int64_t index, product_part *out)
     out->sum_accumulate = d->sum_accumulate;
 }
 
-/* Most of the time of packing B is waiting for memory. */
-static int fetches_ahead(const gemm_plan *plan)
-{
-    return plan->product.way_b == PACK_ACROSS && plan->d.b.type == CPU_F32;
-}
-
 void cek__gemm_run(const gemm_plan *plan, cpu_threads *threads, const gemm_args *args, void *workspace)
 {
     const gemm_desc *d = &plan->d;
@@ -229,7 +225,7 @@ void cek__gemm_run(const gemm_plan *plan, cpu_threads *threads, const gemm_args 
         .a = cek__product_a,
         .b = cek__product_b,
         .take = cek__product_take,
-        .ahead = fetches_ahead(plan) ? cek__product_ahead : NULL,
+        .ahead = plan->product.ahead ? cek__product_ahead : NULL,
         .plain = d->act == CPU_ACT_NONE && d->deriv == CPU_ACT_NONE && !args->bias,
     };
     if (plan->vector)

@@ -11,10 +11,12 @@ static const double cost_copy = 1.5;        /* packing, a vector of elements, al
 static const double cost_transpose = 5;     /* packing across it */
 static const double cost_gather = 40;       /* element by element */
 static const double cost_far = 10;          /* waiting for a vector of what is packed and comes from L3 or beyond */
+static const double cost_ahead = 1;         /* the same, where it was asked for while tiles worked */
 static const double cost_run = 40;          /* beginning to read a row of memory somewhere else */
 static const double cost_c = 2;             /* reading and writing a vector of C once per block of k */
 static const double cost_store_across = 16; /* storing a vector of C element by element */
 static const double cost_task = 2000;       /* handing out a task, warming up */
+static const double cost_tail = 0.05;       /* of a task, not a cycle: what is waited for at the end */
 
 enum {
     SPLIT_TASKS = 96,   /* a product with fewer tasks than this is split along k ... */
@@ -42,9 +44,9 @@ static double way_cost(pack_way way, double vectors, double transpose, double ru
 }
 
 /* What waiting for memory adds to bringing near `vectors` of an operand of so many elements. */
-static double far_cost(const product_plan *p, pack_way way, double elements, double vectors)
+static double far_cost(const product_plan *p, pack_way way, double elements, double vectors, double cost)
 {
-    return p->keeps_a && way != PACK_DIRECT && elements * 4 > (double)p->config->b_bytes ? vectors * cost_far : 0;
+    return p->keeps_a && way != PACK_DIRECT && elements * 4 > (double)p->config->b_bytes ? vectors * cost : 0;
 }
 
 /* The estimated time of a block of C, in cycles. */
@@ -58,9 +60,12 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
     const double store = blocks * cost_c + (p->store_across && p->splits == 1 ? cost_store_across : 0);
     const double slab_a = blocks * (double)(ceil_div(mb, most(p->sizes.mc, 1)) * p->sizes.a_floats) / vl;
     const double slab_b = blocks * (double)p->sizes.b_floats / vl;
-    return depth * rows * columns + (double)mb * columns * store + cost_task +
-           far_cost(p, p->way_a, (double)p->m * (double)p->k, depth * (double)mb / vl) +
-           far_cost(p, p->way_b, (double)p->k * (double)p->n, depth * (double)nb / vl) +
+    /* cores that are in the same rows of B and C fetch ahead of each other what the other one writes */
+    const double cut = p->keeps_a && p->workers > 1 && nb < p->n ? blocks * (double)mb + depth : 0;
+    return depth * rows * columns + (double)mb * columns * store + cut * cost_run + cost_task +
+           far_cost(p, p->way_a, (double)p->m * (double)p->k, depth * (double)mb / vl, cost_far) +
+           far_cost(p, p->way_b, (double)p->k * (double)p->n, depth * (double)nb / vl,
+                    p->ahead ? cost_ahead : cost_far) +
            way_cost(p->way_a, depth * (double)mb / vl, cost_copy, blocks * (double)mb,
                     depth * (double)ceil_div(mb, p->config->mc), slab_a) +
            way_cost(p->way_b, depth * (double)nb / vl, cost_transpose, blocks * (double)nb, depth, slab_b);
@@ -79,7 +84,8 @@ static void blocks_choose(product_plan *p)
 {
     const int64_t nc_max = columns_most(p), nb_max = p->keeps_a ? round_up(p->n, p->nr) : nc_max;
     const int64_t kept = KEPT_A_BYTES / (4 * walk_row_floats(p->sizes.kc));
-    const int64_t unit = p->row_unit ? p->row_unit : p->mr;
+    /* panels have any height: tasks are alike */
+    const int64_t unit = p->row_unit ? p->row_unit : p->words ? p->words->height : 1;
 
     p->cost = 0;
     for (int64_t cols = ceil_div(p->n, nb_max), tries = 0; tries < BLOCKS_MAX; cols++, tries++) {
@@ -93,14 +99,14 @@ static void blocks_choose(product_plan *p)
             mb = least(mb, p->m);
             const int64_t tasks = ceil_div(p->m, mb) * ceil_div(p->n, nb) * p->batch * p->splits;
             const double one = block_cost(p, mb, nb);
-            /* tasks do not all begin and take equally long: part of one is waited for at the end */
-            const double cost = (double)ceil_div(tasks, p->workers) * one + (p->workers > 1 ? 0.25 * one : 0);
+            /* tasks do not all begin and take equally long */
+            const double cost = (double)ceil_div(tasks, p->workers) * one + (p->workers > 1 ? cost_tail * one : 0);
             if (p->cost == 0 || cost < p->cost) {
                 p->cost = cost;
                 p->sizes.mb = mb;
                 p->sizes.nb = nb;
             }
-            if (mb <= unit)
+            if (mb <= most(unit, p->mr))
                 break;
         }
         if (nb <= p->nr)

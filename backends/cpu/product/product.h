@@ -30,6 +30,7 @@ typedef struct product_plan {
     int add;               /* where in place: to what C holds */
     int whole;             /* k is never split */
     int keeps_a;           /* a block of A may serve several of B: no giver of B writes what A's giver wrote */
+    int ahead;             /* B is fetched, and packed, while tiles work (walk.h) */
     int thin;              /* B is read where it lies (thin.c) */
     product_sum sum;       /* side output: sums over k of A by row, or of B by column */
     pack_way way_a, way_b; /* how A and B lie in memory, for the estimate of time */
