@@ -255,8 +255,8 @@ noinst_LTLIBRARIES += %D%/cuda/libcuda.la
 nodist_%C%_cuda_libcuda_la_SOURCES = kernels/images.c
 
 # What is done once for an operation or a device.
-backends_small = common/command common/fail common/failure common/growth common/op common/validate common/validate_gemm common/validate_tensor \
+backends_small = common/command common/extent common/fail common/failure common/growth common/op common/validate common/validate_gemm common/validate_tensor \
     common/validate_train common/validate_window host/device host/headroom host/memory host/pages \
     cpu/libcpu_la-amx cpu/libcpu_la-amx_here cpu/libcpu_la-config cpu/libcpu_la-device cpu/libcpu_la-sensors cpu/libcpu_la-topology \
-    cpu/conv/libcpu_la-conv cpu/product/libcpu_la-plan
-$(backends_small:%=%D%/%.lo): override CFLAGS += $(CEK_SMALL_CFLAGS)
+    cpu/conv/libcpu_la-conv cpu/ops/libcpu_la-arg_op cpu/ops/libcpu_la-gather_op cpu/ops/libcpu_la-random_op cpu/product/libcpu_la-plan
+$(foreach name,$(backends_small),$(call small_source,%D%/$(subst libcpu_la-,,$(name)))%D%/$(name).lo): override CFLAGS += $(CEK_SMALL_CFLAGS)

@@ -108,8 +108,8 @@ lib_LTLIBRARIES += %D%/libcekernels.la
 EXTRA_DIST += %D%/libcekernels.map
 
 # What is done once for a device, a file or a failure.
-core_small = base/alloc base/fault base/file base/log base/nearest base/options base/status base/temporary base/text base/trace_json base/views \
+core_small = base/alloc base/fault base/file base/log base/nearest base/options base/status base/temporary base/text base/trace base/trace_json base/views \
     device/device device/engine device/host device/module device/object device/registered device/report device/search device/select \
-    device/slots device/start device/transfer device/wait tensor/compare tensor/conv2d tensor/digits tensor/dlpack tensor/ops tensor/shape tensor/text tensor/view
-%D%/table/table.lo $(foreach name,$(core_small),%D%/$(dir $(name))libcekernels_la-$(notdir $(name)).lo): \
+    device/slots device/start device/transfer device/wait device/watch tensor/compare tensor/conv2d tensor/digits tensor/dlpack tensor/ops tensor/shape tensor/text tensor/view
+%D%/table/table.lo $(foreach name,$(core_small),$(call small_source,%D%/$(name))%D%/$(dir $(name))libcekernels_la-$(notdir $(name)).lo): \
     override CFLAGS += $(CEK_SMALL_CFLAGS)

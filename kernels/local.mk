@@ -92,8 +92,18 @@ kernels_cpu_libraries += %D%/cpu/libamxmodel.la
 
 noinst_LTLIBRARIES += $(kernels_cpu_libraries)
 %D%/cpu/%.lo: override CFLAGS += $(CEK_FP_CONTRACT)
-# As fast on processors without AVX2 (and a model is for tests), and smaller: loops that are written out whatever the compiler is told.
-%D%/cpu/libportable_la-thin.lo %D%/cpu/libportable_la-winograd_f32.lo %D%/cpu/libamxmodel_la-gemm_amx.lo: override CFLAGS += $(CEK_FP_CONTRACT) $(CEK_SMALL_CFLAGS)
+# As fast, and smaller: loops that are written out whatever the compiler is told. A model is for tests. Beside AVX2 all but
+# products is small that is for processors without.
+kernels_cpu_small = portable-thin portable-winograd_f32 amxmodel-gemm_amx
+if ISA_AVX2
+kernels_cpu_small += portable-convert portable-depthwise_f32 portable-dots_f32 portable-loss \
+    portable-optimizer portable-panels portable-pool portable-random portable-reduce portable-transpose_f32 \
+    avx2-depthwise_f32 avx2-winograd_f32
+endif
+if ISA_AVX512
+kernels_cpu_small += avx512-depthwise_f32 avx512-winograd_f32
+endif
+$(foreach name,$(kernels_cpu_small),$(call small_source,%D%/cpu/$(lastword $(subst -, ,$(name))))%D%/cpu/lib$(subst -,_la-,$(name)).lo): override CFLAGS += $(CEK_FP_CONTRACT) $(CEK_SMALL_CFLAGS)
 
 # The kernels of devices that compile at run time, as text in a C file.
 kernels_device_sources = \

@@ -343,13 +343,14 @@ EXTRA_DIST += %D%/libcekernels-nn.map
 # What reads and writes files, and what makes a model, its graph, a trainer and its plans, once. Of nn/train, nn/program
 # and nn/data what steps and samples go through most stays fast.
 nn_small = \
-    data/arrays data/bytes data/cifar data/csv data/data_api data/dataset_api data/folders data/idx data/kinds \
-    data/loader data/loader_api data/split \
-    program/arena program/binding program/forms program/program \
+    data/arrays data/bytes data/callback data/cifar data/colours data/csv data/data_api data/dataset_api data/folders data/idx data/kinds \
+    data/loader data/loader_api data/split data/stored data/text \
+    images/image images/jpeg images/library images/pixels images/png images/pnm \
+    program/arena program/binding program/fallback program/forms program/program \
     train/algorithm train/balance train/branches train/chains train/conductor_threads train/costs train/crew \
-    train/exchange train/fit train/gradients train/held train/holds train/lineup train/links train/look train/meter \
-    train/optimizer train/order_gather train/order_spread train/predictor train/processors train/rates train/reducer \
+    train/exchange train/fit train/gradients train/held train/holds train/lamb train/lineup train/links train/look train/meter train/norms \
+    train/optimizer train/order_gather train/order_life train/order_spread train/predictor train/processors train/rates train/reducer \
     train/replica train/replica_left train/replica_memory train/rules train/running train/schedule \
-    train/schedule_look train/shards train/shares train/station_update train/steer train/team train/trainer_options
+    train/schedule_look train/shards train/shares train/station_update train/steer train/team train/trainer train/trainer_options
 %D%/formats/%.lo %D%/graph/%.lo %D%/layers/%.lo %D%/model/%.lo %D%/nets/%.lo %D%/onnx/%.lo %D%/report/%.lo \
-$(foreach name,$(nn_small),%D%/$(dir $(name))libcekernels_nn_la-$(notdir $(name)).lo): override CFLAGS += $(CEK_SMALL_CFLAGS)
+$(foreach name,$(nn_small),$(call small_source,%D%/$(name))%D%/$(dir $(name))libcekernels_nn_la-$(notdir $(name)).lo): override CFLAGS += $(CEK_SMALL_CFLAGS)

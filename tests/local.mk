@@ -36,6 +36,7 @@ shell_tests = \
     %D%/opencl.sh \
     %D%/readme.sh \
     %D%/size.sh \
+    %D%/small.sh \
     %D%/tutorial.sh
 
 # The libraries', in alphabetical order.

@@ -1,7 +1,7 @@
 # size.sh - what an application ships: libcekernels, libcekernels-nn and the CPU plugin with the kernels of every
 # instruction set, stripped, stay within a bound. It holds where the figure was measured: gcc 12, x86-64, default flags.
 set -u
-most=1585000 # bytes of the three; they were 1,829,376 before anybody looked
+most=1500000 # bytes of the three; they were 1,829,376 before anybody looked
 
 [ "$SANITIZERS" = no ] || { echo "sanitized objects are larger"; exit 77; }
 [ "$CFLAGS" = "-g -O2" ] || { echo "built with CFLAGS=$CFLAGS"; exit 77; }

@@ -6,19 +6,59 @@
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/vmath.h"
 
-/* One loop per activation, so that the choice is made once; the inlined `act` is a constant. */
-static inline __attribute__((always_inline)) void finish(cpu_act act, int64_t rows, int64_t n, const float *x,
-                                                         int64_t ldx, const float *bias, const float *row_bias,
-                                                         float *y, int64_t ldy)
+V_RUN(tanh_run, v_tanh)
+V_RUN(sigmoid_run, v_sigmoid)
+V_RUN(gelu_run, v_gelu)
+
+static void gelu_slope_run(int64_t n, const float *dy, const float *x, float *dx)
+{
+    for (int64_t i = 0; i < n; i += VL)
+        v_store(dx + i, v_act_grad(CPU_ACT_GELU, v_load(dy + i), v_load(x + i)));
+}
+
+static v_run *run_of(cpu_act act)
+{
+    return act == CPU_ACT_TANH ? tanh_run : act == CPU_ACT_SIGMOID ? sigmoid_run : gelu_run;
+}
+
+void ISA_NAME(activate_f32)(cpu_act act, int64_t n, const float *x, float *y)
+{
+    v_run_all(run_of(act), n, x, x, y);
+}
+
+/* One loop per short activation, so that the choice is made once; the inlined `relu` is a constant. */
+V_INLINE void finish(int relu, int64_t rows, int64_t n, const float *x, int64_t ldx, const float *bias,
+                     const float *row_bias, float *y, int64_t ldy)
 {
     for (int64_t r = 0; r < rows; r++, x += ldx, y += ldy) {
         const vf all = v_all(row_bias ? row_bias[r] : 0);
         int64_t i = 0;
-        for (; i + VL <= n; i += VL)
-            v_store(y + i, v_act(act, v_load(x + i) + (bias ? v_load(bias + i) : (vf){ 0 }) + all));
+        for (; i + VL <= n; i += VL) {
+            const vf sum = v_load(x + i) + (bias ? v_load(bias + i) : (vf){ 0 }) + all;
+            v_store(y + i, relu ? v_relu(sum) : sum);
+        }
         if (i < n) {
             const vf some = bias ? v_load_part(bias + i, n - i) : (vf){ 0 };
-            v_store_part(y + i, n - i, v_act(act, v_load_part(x + i, n - i) + some + all));
+            const vf sum = v_load_part(x + i, n - i) + some + all;
+            v_store_part(y + i, n - i, relu ? v_relu(sum) : sum);
+        }
+    }
+}
+
+/* A row passes twice: L1 has it in between. */
+static void finish_long(v_run *run, int64_t rows, int64_t n, const float *x, int64_t ldx, const float *bias,
+                        const float *row_bias, float *y, int64_t ldy)
+{
+    const int64_t rest = n % VL, whole = n - rest;
+    const vf some = bias ? v_load_part(bias + whole, rest) : (vf){ 0 };
+
+    for (int64_t r = 0; r < rows; r++, x += ldx, y += ldy) {
+        const float *one = row_bias ? row_bias + r : NULL;
+        ISA_NAME(finish_f32)(CPU_ACT_NONE, 1, whole, x, ldx, bias, one, y, ldy);
+        run(whole, y, y, y);
+        if (rest > 0) {
+            const vf sum = v_load_part(x + whole, rest) + some + v_all(one ? *one : 0);
+            v_run_part(run, rest, sum, sum, y + whole);
         }
     }
 }
@@ -26,21 +66,16 @@ static inline __attribute__((always_inline)) void finish(cpu_act act, int64_t ro
 void ISA_NAME(finish_f32)(cpu_act act, int64_t rows, int64_t n, const float *x, int64_t ldx, const float *bias,
                           const float *row_bias, float *y, int64_t ldy)
 {
-#define FINISH(act) \
-    case act: finish(act, rows, n, x, ldx, bias, row_bias, y, ldy); break
-    switch (act) {
-        FINISH(CPU_ACT_NONE);
-        FINISH(CPU_ACT_RELU);
-        FINISH(CPU_ACT_TANH);
-        FINISH(CPU_ACT_SIGMOID);
-        FINISH(CPU_ACT_GELU);
-    }
-#undef FINISH
+    if (act == CPU_ACT_NONE)
+        finish(0, rows, n, x, ldx, bias, row_bias, y, ldy);
+    else if (act == CPU_ACT_RELU)
+        finish(1, rows, n, x, ldx, bias, row_bias, y, ldy);
+    else
+        finish_long(run_of(act), rows, n, x, ldx, bias, row_bias, y, ldy);
 }
 
-static inline __attribute__((always_inline)) void deriv(cpu_act act, int64_t rows, int64_t n, const float *x,
-                                                        int64_t ldx, const float *ref, int64_t ldref, float *y,
-                                                        int64_t ldy)
+V_INLINE void deriv(cpu_act act, int64_t rows, int64_t n, const float *x, int64_t ldx, const float *ref, int64_t ldref,
+                    float *y, int64_t ldy)
 {
     for (int64_t r = 0; r < rows; r++, x += ldx, ref += ldref, y += ldy) {
         int64_t i = 0;
@@ -61,7 +96,10 @@ void ISA_NAME(deriv_f32)(cpu_act act, int64_t rows, int64_t n, const float *x, i
         DERIV(CPU_ACT_RELU);
         DERIV(CPU_ACT_TANH);
         DERIV(CPU_ACT_SIGMOID);
-        DERIV(CPU_ACT_GELU);
+    case CPU_ACT_GELU:
+        for (int64_t r = 0; r < rows; r++, x += ldx, ref += ldref, y += ldy)
+            v_run_all(gelu_slope_run, n, x, ref, y);
+        break;
     }
 #undef DERIV
 }

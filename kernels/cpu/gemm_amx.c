@@ -111,30 +111,24 @@ static void tile(int rows, int64_t columns, int64_t depth, const float *a, int64
         rows_take(rows, columns, sums, c, ldc, store);
 }
 
-#define TILE(rows)                                                                                                \
-    static void gemm_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,  \
-                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,   \
-                            int64_t ldnext)                                                                       \
-    {                                                                                                             \
-        (void)next;                                                                                               \
-        (void)ldnext;                                                                                             \
-        tile(rows, COLUMNS, depth, a, lda, a_offset, b, b_offset, c, ldc, store);                                 \
-    }                                                                                                             \
-    static void edge_##rows(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, \
-                            const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store)      \
-    {                                                                                                             \
-        tile(rows, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store);                                 \
-    }
+static void gemm(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
+                 const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next, int64_t ldnext,
+                 int rows)
+{
+    (void)next;
+    (void)ldnext;
+    tile(rows, COLUMNS, depth, a, lda, a_offset, b, b_offset, c, ldc, store);
+}
 
-/* clang-format off */
-#define EACH(x) x(1) x(2) x(3) x(4) x(5) x(6) x(7) x(8) x(9) x(10) x(11) x(12) x(13) x(14) x(15) x(16) \
-    x(17) x(18) x(19) x(20) x(21) x(22) x(23) x(24) x(25) x(26) x(27) x(28) x(29) x(30) x(31) x(32)
-EACH(TILE)
-#define GEMM(rows) gemm_##rows,
-#define EDGE(rows) edge_##rows,
-static cpu_gemm_tile *const tiles[CPU_MR_MAX + 1] = { NULL, EACH(GEMM) };
-static cpu_gemm_edge *const edges[CPU_MR_MAX + 1] = { NULL, EACH(EDGE) };
-/* clang-format on */
+static void edge(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
+                 const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, int rows)
+{
+    tile(rows, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store);
+}
+
+/* One function whatever the rows. */
+static cpu_gemm_tile *const tiles[CPU_MR_MAX + 1] = { [1 ... ROWS] = gemm };
+static cpu_gemm_edge *const edges[CPU_MR_MAX + 1] = { [1 ... ROWS] = edge };
 
 extern const cpu_words ISA_NAME(cek__bf16_words);
 

@@ -5,6 +5,7 @@
 
 #define TILE_NAME gemm_f32_tiles
 #define TILE_EDGE gemm_f32_edges
+#define TILE_WHOLE 0
 #define TILE_COPY gemm_f32_copies
 #if defined CEK_ISA_NEON
 /* NEON multiplies a vector by an element of another: a plain load of 4 bytes, where spreading them takes some

@@ -38,10 +38,11 @@ typedef enum { CPU_STORE, CPU_ADD, CPU_STREAM } cpu_store;
  * A(i,k) is a[i * lda + a_offset[k]]; row k of B is nr contiguous floats at b + b_offset[k]; row i
  * of C is at c + i * ldc. Through the tables the tile reads packed panels, strided matrices and
  * windows of images alike; they cost nothing measurable. Every line at `next` + k * ldnext is
- * prefetched into L2 as the product goes on (next may be any address). */
+ * prefetched into L2 as the product goes on (next may be any address). `rows` are those of the table's entry, for
+ * functions that stand there more than once. */
 typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,
-                           int64_t ldnext);
+                           int64_t ldnext, int rows);
 
 /* The same, and row k of B is written to to + k * nr: a panel is packed by the first rows of A that it meets. */
 typedef void cpu_gemm_copy(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
@@ -51,7 +52,7 @@ typedef void cpu_gemm_copy(int64_t depth, const float *a, int64_t lda, const int
 /* As cpu_gemm_tile of fewer columns, 1 <= columns < nr: nothing beyond them is read of B or written to C, and half of
  * them cost half. */
 typedef void cpu_gemm_edge(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
-                           const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store);
+                           const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, int rows);
 
 /* A product of a few rows, whose B is read once, where it lies:
  *

@@ -8,6 +8,7 @@
 #include <cekernels/plugin.h>
 
 #include "kernels/cpu/ops.h"
+#include "kernels/cpu/table.h"
 #include "kernels/cpu/vmath.h"
 
 V_INLINE void map1(int64_t n, const float *a, float *y, vf (*f)(vf))
@@ -19,6 +20,9 @@ V_INLINE void map1(int64_t n, const float *a, float *y, vf (*f)(vf))
     if (i < n)
         v_store_part(y + i, n - i, f(v_load_part(a + i, n - i)));
 }
+
+V_RUN(exp_run, v_exp)
+V_RUN(log_run, v_log)
 
 V_INLINE void map2(int64_t n, const float *a, const float *b, float *y, vf (*f)(vf, vf))
 {
@@ -95,7 +99,6 @@ V_INLINE vf op_sign(vf x) { return v_select(x > 0, v_all(1), v_select(x < 0, v_a
 V_INLINE vf op_relu_grad(vf dy, vf y) { return v_act_grad(CPU_ACT_RELU, dy, y); }
 V_INLINE vf op_tanh_grad(vf dy, vf y) { return v_act_grad(CPU_ACT_TANH, dy, y); }
 V_INLINE vf op_sigmoid_grad(vf dy, vf y) { return v_act_grad(CPU_ACT_SIGMOID, dy, y); }
-V_INLINE vf op_gelu_grad(vf dy, vf x) { return v_act_grad(CPU_ACT_GELU, dy, x); }
 /* clang-format on */
 
 static void pointwise_run(uint32_t code, int64_t n, const float *a, const float *b, const float *c, float imm, float *y)
@@ -112,18 +115,18 @@ static void pointwise_run(uint32_t code, int64_t n, const float *a, const float 
     case CEK_PW_NEG: map1(n, a, y, op_neg); return;
     case CEK_PW_ABS: map1(n, a, y, v_abs); return;
     case CEK_PW_SQRT: map1(n, a, y, v_sqrt); return;
-    case CEK_PW_EXP: map1(n, a, y, v_exp); return;
-    case CEK_PW_LOG: map1(n, a, y, v_log); return;
+    case CEK_PW_EXP: v_run_all(exp_run, n, a, a, y); return;
+    case CEK_PW_LOG: v_run_all(log_run, n, a, a, y); return;
     case CEK_PW_ADD_IMM: map_imm(n, a, imm, y, op_add); return;
     case CEK_PW_MUL_IMM: map_imm(n, a, imm, y, op_mul); return;
     case CEK_PW_RELU: map1(n, a, y, v_relu); return;
-    case CEK_PW_TANH: map1(n, a, y, v_tanh); return;
-    case CEK_PW_SIGMOID: map1(n, a, y, v_sigmoid); return;
-    case CEK_PW_GELU: map1(n, a, y, v_gelu); return;
+    case CEK_PW_TANH: ISA_NAME(activate_f32)(CPU_ACT_TANH, n, a, y); return;
+    case CEK_PW_SIGMOID: ISA_NAME(activate_f32)(CPU_ACT_SIGMOID, n, a, y); return;
+    case CEK_PW_GELU: ISA_NAME(activate_f32)(CPU_ACT_GELU, n, a, y); return;
     case CEK_PW_RELU_GRAD: map2(n, a, b, y, op_relu_grad); return;
     case CEK_PW_TANH_GRAD: map2(n, a, b, y, op_tanh_grad); return;
     case CEK_PW_SIGMOID_GRAD: map2(n, a, b, y, op_sigmoid_grad); return;
-    case CEK_PW_GELU_GRAD: map2(n, a, b, y, op_gelu_grad); return;
+    case CEK_PW_GELU_GRAD: ISA_NAME(deriv_f32)(CPU_ACT_GELU, 1, n, a, n, b, n, y, n); return;
     case CEK_PW_LESS: map2(n, a, b, y, op_less); return;
     case CEK_PW_EQUAL: map2(n, a, b, y, op_equal); return;
     case CEK_PW_SELECT: selection(n, a, b, c, y); return;

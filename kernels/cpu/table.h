@@ -20,6 +20,8 @@ void ISA_NAME(finish_f32)(cpu_act act, int64_t rows, int64_t n, const float *x, 
                           const float *row_bias, float *y, int64_t ldy);
 void ISA_NAME(deriv_f32)(cpu_act act, int64_t rows, int64_t n, const float *x, int64_t ldx, const float *ref,
                          int64_t ldref, float *y, int64_t ldy);
+/* tanh, sigmoid or gelu of n elements, in place allowed */
+void ISA_NAME(activate_f32)(cpu_act act, int64_t n, const float *x, float *y);
 void ISA_NAME(sums_f32)(int64_t depth, int64_t n, const float *x, const int32_t *offset, float *sum);
 void ISA_NAME(add_f32)(int64_t n, const float *x, const float *y, float *to);
 void ISA_NAME(depthwise_sum_f32)(int64_t pixels, int64_t taps, int64_t channels, const float *const *x, int64_t x_step,

@@ -5,6 +5,7 @@
  * and, where it is defined, TILE_COPY: tiles that copy B as they read it.
  * Whoever includes it says what a word of 4 bytes is: TILE_ALL(p) has it as a TILE_X, every lane of a vector or what
  * multiplies one, TILE_ADD(x, y, sum) multiplies and adds.
+ * TILE_WHOLE: rows of B may be read whole whatever is wanted of them.
  * Must not know: where A and B come from (packed panels or the caller's own memory; see
  * cpu_gemm_tile), blocks, threads.
  *
@@ -142,18 +143,25 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
 #define TILE(rows)                                                                                                \
     static void gemm_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,  \
                             const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,   \
-                            int64_t ldnext)                                                                       \
+                            int64_t ldnext, int entry)                                                            \
     {                                                                                                             \
+        (void)entry;                                                                                              \
         tile(rows, TILE_VECTORS, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, next, ldnext, NULL); \
     }                                                                                                             \
     static void edge_##rows(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, \
-                            const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store)      \
+                            const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,      \
+                            int entry)                                                                            \
     {                                                                                                             \
+        (void)entry;                                                                                              \
         if (columns == VL && !HAS_MASKS)                                                                          \
             tile(rows, 1, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, b, 0, NULL);                \
         else if (columns <= VL)                                                                                   \
             tile(rows, 1, 1, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0, NULL);        \
-        else                                                                                                      \
+        else if (TILE_WHOLE) {                                                                                    \
+            float sum[rows * TILE_COLUMNS] __attribute__((aligned(64)));                                          \
+            gemm_##rows(depth, a, lda, a_offset, b, b_offset, sum, TILE_COLUMNS, CPU_STORE, b, 0, rows);          \
+            edge_store(rows, columns, sum, c, ldc, store);                                                        \
+        } else                                                                                                    \
             tile(rows, 2, 1, columns - VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0, NULL);   \
     }
 

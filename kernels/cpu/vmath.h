@@ -164,18 +164,6 @@ V_INLINE vf v_gelu_slope(vf x)
     return v_select(above, v_all(1), v_all(0)) + (x * 0.398942280f + v_select(above, -tail, tail)) * density;
 }
 
-V_INLINE vf v_act(cpu_act act, vf x)
-{
-    switch (act) {
-    case CPU_ACT_RELU: return v_relu(x);
-    case CPU_ACT_TANH: return v_tanh(x);
-    case CPU_ACT_SIGMOID: return v_sigmoid(x);
-    case CPU_ACT_GELU: return v_gelu(x);
-    case CPU_ACT_NONE: break;
-    }
-    return x;
-}
-
 /* dy times the derivative; `ref` is the activation's output, for gelu its input. */
 V_INLINE vf v_act_grad(cpu_act act, vf dy, vf ref)
 {
@@ -187,6 +175,37 @@ V_INLINE vf v_act_grad(cpu_act act, vf dy, vf ref)
     case CPU_ACT_NONE: break;
     }
     return dy;
+}
+
+/* A long function is there once, for runs of whole vectors: y = f of a (and b), n a multiple of VL. What is left of a
+ * run goes through it in a vector of its own. y may be a or b. */
+typedef void v_run(int64_t n, const float *a, const float *b, float *y);
+#define V_RUN(name, f)                                                    \
+    static void name(int64_t n, const float *a, const float *b, float *y) \
+    {                                                                     \
+        (void)b;                                                          \
+        for (int64_t i = 0; i < n; i += VL)                               \
+            v_store(y + i, f(v_load(a + i)));                             \
+    }
+
+V_INLINE void v_run_part(v_run *run, int64_t n, vf a, vf b, float *y)
+{
+    float last[2 * VL]
+        __attribute__((aligned(64))); /* a vector in two lines would be loaded long after it was stored */
+
+    v_store(last, a);
+    v_store(last + VL, b);
+    run(VL, last, last + VL, last);
+    v_store_part(y, n, v_load(last));
+}
+
+static __attribute__((noinline, unused)) void v_run_all(v_run *run, int64_t n, const float *a, const float *b, float *y)
+{
+    const int64_t rest = n % VL, whole = n - rest;
+
+    run(whole, a, b, y);
+    if (rest > 0)
+        v_run_part(run, rest, v_load_part(a + whole, rest), v_load_part(b + whole, rest), y + whole);
 }
 
 #endif

@@ -92,7 +92,7 @@ static void products(const run *r, int64_t tiles, int64_t columns, int64_t depth
                  i += height, line++) /* each fetches a line of the next panel's rows */
                 kernels->gemm[least(height, tiles - i)](depth, v + i * l->row, l->row, r->a_offset, b, r->b_offset,
                                                         m + i * l->sum_row + j, l->sum_row, store,
-                                                        next + line * 16 % nr, nr);
+                                                        next + line * 16 % nr, nr, (int)least(height, tiles - i));
         }
 }
 

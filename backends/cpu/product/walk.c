@@ -137,9 +137,10 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
                 copy[height](depth, a, lda, s->a_offset, lies + jp * nr, s->pixel_offset, c + jp * nr, ldc, store, next,
                              ldnext, s->b + jp * depth * nr);
             else if (left >= nr)
-                gemm[height](depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, ldc, store, next, ldnext);
+                gemm[height](depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, ldc, store, next, ldnext,
+                             (int)height);
             else
-                edge[height](left, depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, ldc, store);
+                edge[height](left, depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, ldc, store, (int)height);
         }
     }
 }
