@@ -64,7 +64,7 @@ END_TEST
 START_TEST(weights_behind_too_many_nodes_are_refused)
 {
     message g = { .size = 0 }, part;
-    char names[2][8] = { "w", "" };
+    char names[2][16] = { "w", "" };
     cek_model *model;
 
     for (int i = 0; i < 66; i++) {
