@@ -358,6 +358,22 @@ START_TEST(a_product_of_some_microseconds_is_shared_with_few_workers_and_wakes_n
 }
 END_TEST
 
+/* A step of such a network takes 15 us, of which its 8 products are half: shared, it took 19. */
+START_TEST(products_of_the_smallest_networks_are_the_callers_alone)
+{
+    const cpu_config *config = cek__config_select("avx512");
+    const gemm_desc layer = rows_of_memory(32, 64, 64), square = rows_of_memory(64, 64, 64);
+    gemm_plan plan;
+
+    if (config == NULL)
+        return;
+    cek__gemm_plan(&layer, config, 2, &plan);
+    EXPECT(plan.product.serial, "%g cycles", plan.product.cost);
+    cek__gemm_plan(&square, config, 2, &plan);
+    EXPECT(!plan.product.serial && plan.product.brief, "%g cycles", plan.product.cost);
+}
+END_TEST
+
 START_TEST(a_block_of_rows_is_whole_tiles_of_every_family)
 {
     const cpu_config *config;
@@ -383,6 +399,7 @@ int main(void)
     tcase_add_test(tests, full_panels_of_b_are_packed_by_the_first_tiles_that_read_them);
     tcase_add_test(tests, a_worker_s_memory_is_aligned);
     tcase_add_test(tests, a_product_of_some_microseconds_is_shared_with_few_workers_and_wakes_nobody);
+    tcase_add_test(tests, products_of_the_smallest_networks_are_the_callers_alone);
     tcase_add_test(tests, a_block_of_rows_is_whole_tiles_of_every_family);
     tcase_add_test(tests, nothing_beside_operands_is_touched);
     suite_add_tcase(suite, tests);

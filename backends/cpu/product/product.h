@@ -17,7 +17,7 @@
 
 /* Work for which nobody is woken up: some 20 us, less than that could save. Helpers that are awake take a part all the
  * same where each would have enough to make up for joining and leaving, half a microsecond. */
-enum { PRODUCT_SERIAL_CYCLES = 60000, PRODUCT_SHARE_CYCLES = 5000 };
+enum { PRODUCT_SERIAL_CYCLES = 60000, PRODUCT_SHARE_CYCLES = 8000 };
 
 typedef enum product_sum { PRODUCT_NO_SUM, PRODUCT_ROW_SUM, PRODUCT_COLUMN_SUM } product_sum;
 
