@@ -112,7 +112,7 @@ START_TEST(brief_runs_that_follow_each_other_get_helpers)
         cek__threads_run_brief(threads, 2, brief_task, &b);
         shared = atomic_load(&b.others);
     }
-    ck_assert_int_eq(shared, 1);
+    ck_assert_int_gt(shared, 0); /* a helper may take both tasks */
     cek__threads_destroy(threads);
 }
 END_TEST
