@@ -115,6 +115,7 @@ DEVICE_FN void product(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBAL
                 const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
                 PREFETCH(b + AHEAD * a.b_k)
                 PREFETCH(b + AHEAD * a.b_k + VW)
+                PREFETCH(b + AHEAD * a.b_k + NR - 1) /* rows begin anywhere in a line: two vectors lie in three */
 #define A_OF(i) (direct ? r##i[p] : x[i])
                 ROWS(TILE_STEP)
 #undef A_OF
