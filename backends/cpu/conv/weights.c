@@ -55,6 +55,12 @@ static int is_wide(const conv_plan *plan)
            windows_rows(&plan->w) >= TERMS_TURNED;
 }
 
+/* B lies as rows of floats, for which tiles would wait: dy, of which few windows meet a pixel, or one of two images. */
+static int comes_ahead(const conv_plan *plan, cpu_type b)
+{
+    return b == CPU_F32 && (plan->method == CONV_TRANSPOSED || plan->method == CONV_MATRIX);
+}
+
 static void product_set(conv_plan *plan)
 {
     const conv_desc *d = &plan->d;
@@ -76,6 +82,7 @@ static void product_set(conv_plan *plan)
         .way_a = PACK_ACROSS,
         .way_b = dy_in_place ? PACK_DIRECT : PACK_ACROSS,
         .store_across = windows_are_a,
+        .ahead = comes_ahead(plan, windows_are_a ? d->y : d->x),
     };
 }
 
@@ -170,13 +177,6 @@ static void open_group(const void *owner, int64_t group, product_part *out)
     out->sum_accumulate = d->bias_accumulate;
 }
 
-/* B lies as rows of floats, for which tiles would wait: dy, of which few windows meet a pixel, or one of two images. */
-static int comes_ahead(const conv_plan *plan)
-{
-    const cpu_type b = plan->product.store_across ? plan->d.y : plan->d.x;
-    return b == CPU_F32 && (plan->method == CONV_TRANSPOSED || plan->method == CONV_MATRIX);
-}
-
 void cek__conv_weights_run(const conv_call *call, cpu_threads *threads, void *workspace)
 {
     const int method = call->plan->method;
@@ -189,7 +189,6 @@ void cek__conv_weights_run(const conv_call *call, cpu_threads *threads, void *wo
         .b = method == CONV_SLABS     ? give_slab
              : method == CONV_WINDOWS ? give_windows
                                       : cek__product_b,
-        .ahead = comes_ahead(call->plan) ? cek__product_ahead : NULL,
     };
     cek__product_run(&call->plan->product, threads, &source, workspace);
 }

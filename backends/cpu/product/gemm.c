@@ -225,7 +225,6 @@ void cek__gemm_run(const gemm_plan *plan, cpu_threads *threads, const gemm_args 
         .a = cek__product_a,
         .b = cek__product_b,
         .take = cek__product_take,
-        .ahead = plan->product.ahead ? cek__product_ahead : NULL,
         .plain = d->act == CPU_ACT_NONE && d->deriv == CPU_ACT_NONE && !args->bias,
     };
     if (plan->vector)

@@ -34,7 +34,7 @@ void cek__product_b(const void *part, int64_t k, int64_t depth, int64_t col, int
     cek__pack_b(p->kernels, &p->b, k, depth, col, cols, to);
 }
 
-const char *cek__product_ahead(const void *part, int64_t k, int64_t col, int64_t *row_bytes)
+static const char *b_ahead(const void *part, int64_t k, int64_t col, int64_t *row_bytes)
 {
     const product_part *p = part;
     *row_bytes = p->b.row_stride * 4;
@@ -84,7 +84,7 @@ static void block_task(void *arg, int64_t task, int worker)
                .b_floats = plan->sizes.b_floats,
                .a = r->source->a,
                .b = r->source->b,
-               .ahead = r->source->ahead,
+               .ahead = plan->ahead ? b_ahead : NULL,
                .source = &p };
     walk_task t = { .row = row_block * plan->sizes.mb,
                     .col = col_block * plan->sizes.nb,

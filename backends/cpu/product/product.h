@@ -16,7 +16,7 @@
 #include "backends/cpu/product/walk.h"
 
 /* Work for which nobody is woken up: some 20 us, less than that could save. Helpers that are awake take a part all the
- * same where each would have enough to make up for joining and leaving, half a microsecond. */
+ * same where each would have some 2 us of it; joining and leaving take a fourth of that. */
 enum { PRODUCT_SERIAL_CYCLES = 60000, PRODUCT_SHARE_CYCLES = 8000 };
 
 typedef enum product_sum { PRODUCT_NO_SUM, PRODUCT_ROW_SUM, PRODUCT_COLUMN_SUM } product_sum;
@@ -30,7 +30,7 @@ typedef struct product_plan {
     int add;               /* where in place: to what C holds */
     int whole;             /* k is never split */
     int keeps_a;           /* a block of A may serve several of B: no giver of B writes what A's giver wrote */
-    int ahead;             /* B is fetched, and packed, while tiles work (walk.h) */
+    int ahead;             /* B, whose rows lie as rows of floats, is fetched, and packed, while tiles work (walk.h) */
     int thin;              /* B is read where it lies (thin.c) */
     product_sum sum;       /* side output: sums over k of A by row, or of B by column */
     pack_way way_a, way_b; /* how A and B lie in memory, for the estimate of time */
@@ -74,16 +74,14 @@ typedef struct product_source {
     void (*open)(const void *owner, int64_t index, product_part *out);
     walk_give_a *a;
     walk_give_b *b;
-    walk_take *take;   /* cek__product_take, or a function that knows better where rows go */
-    walk_ahead *ahead; /* or NULL */
-    int plain;         /* sums in place need no take */
+    walk_take *take; /* cek__product_take, or a function that knows better where rows go */
+    int plain;       /* sums in place need no take */
 } product_source;
 
 /* Callbacks for strided matrices. */
 walk_give_a cek__product_a;
 walk_give_b cek__product_b;
 walk_take cek__product_take;
-walk_ahead cek__product_ahead; /* of a B of floats whose rows lie as rows */
 
 /* cek__product_words - has operands of types a and b, which cek__product_a and _b pack, multiplied as words where the
  * configuration has such for them; before cek__product_plan. */
