@@ -412,6 +412,25 @@ START_TEST(nothing_is_borrowed_from_a_device_that_is_not_there)
 }
 END_TEST
 
+/* Not even from one that has just been in a task and is awake. */
+START_TEST(brief_runs_borrow_nothing)
+{
+    borrowed b;
+
+    borrow(&b);
+    cek__lender_open(&b.lender);
+    for (int run = 0; run < 5; run++) {
+        atomic_store(&b.by_guest, 0);
+        while (atomic_load(&b.by_guest) == 0)
+            borrowing_run(&b);
+        atomic_store(&b.by_guest, 0);
+        cek__threads_run_brief(b.threads, TASKS, borrowing_task, &b);
+        ck_assert_int_eq(atomic_load(&b.by_guest), 0);
+    }
+    cek__threads_destroy(b.threads);
+}
+END_TEST
+
 /* Both begin and end operations, and help each other in between; destroyed in either order, with the other at work. */
 typedef struct neighbour {
     cpu_lender *lender;
@@ -487,6 +506,7 @@ int main(void)
     tcase_add_test(threads, a_core_in_no_operation_takes_tasks_of_another_pool);
     tcase_add_test(threads, a_core_is_given_back_when_its_own_device_begins);
     tcase_add_test(threads, nothing_is_borrowed_from_a_device_that_is_not_there);
+    tcase_add_test(threads, brief_runs_borrow_nothing);
     tcase_add_loop_test(threads, pools_that_borrow_from_each_other_run_every_task_once, 0, 2);
     tcase_add_test(threads, impossible_pools_are_refused);
     suite_add_tcase(suite, threads);
