@@ -358,7 +358,7 @@ START_TEST(a_product_of_some_microseconds_is_shared_with_few_workers_and_wakes_n
 }
 END_TEST
 
-/* A step of such a network takes 15 us, of which its 8 products are half: shared, it took 19. */
+/* A step of an MLP of 13-64-64-1 and 32 samples took 15 us of two cores, and 19 where such products were shared. */
 START_TEST(products_of_the_smallest_networks_are_the_callers_alone)
 {
     const cpu_config *config = cek__config_select("avx512");
