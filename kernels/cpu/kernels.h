@@ -26,6 +26,15 @@ enum { CPU_MR_MAX = 32, CPU_NR_MAX = 64 }; /* bounds of every kernel's tile */
  * looks ahead by itself. */
 enum { CPU_ROWS_AHEAD = 2 };
 
+/* What comes near while a tile works: lines side by side, once in a stretch of steps of k. */
+enum { CPU_LINES_AHEAD = 4, CPU_STRETCH = 8 };
+
+/* The steps of a stretch: fewer where k would end before each row of C had one. */
+static inline int64_t cpu_stretch(int64_t depth, int64_t rows)
+{
+    return depth < rows ? 1 : depth < CPU_STRETCH * rows ? depth / rows : CPU_STRETCH;
+}
+
 /* How a tile's sums meet C. CPU_STREAM is CPU_STORE past the caches, for a C that would only push
  * everything else out of them; C's rows are then aligned to 64 bytes, and `drain` is called before
  * anyone else reads them. */
@@ -37,9 +46,10 @@ typedef enum { CPU_STORE, CPU_ADD, CPU_STREAM } cpu_store;
  *
  * A(i,k) is a[i * lda + a_offset[k]]; row k of B is nr contiguous floats at b + b_offset[k]; row i
  * of C is at c + i * ldc. Through the tables the tile reads packed panels, strided matrices and
- * windows of images alike; they cost nothing measurable. Every line at `next` + k * ldnext is
- * prefetched into L2 as the product goes on (next may be any address). `rows` are those of the table's entry, for
- * functions that stand there more than once. */
+ * windows of images alike; they cost nothing measurable. Each stretch of k begins by prefetching
+ * CPU_LINES_AHEAD lines into L2: first those at `next` (which may be any address), then those
+ * ldnext floats further on, and so forth.
+ * `rows` are those of the table's entry, for functions that stand there more than once. */
 typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,
                            int64_t ldnext, int rows);

@@ -18,7 +18,7 @@
 #include "kernels/cpu/vector.h"
 
 enum {
-    C_STRETCH = 8, /* steps of k from one row of C to the next */
+    BASE_ROWS = 7, /* that are reached from one pointer */
     COPY_AHEAD = 6 /* rows of B that are asked for ahead while they are copied: each lies in a page of its own */
 };
 
@@ -37,65 +37,91 @@ static __attribute__((noinline, unused)) void edge_store(int rows, int64_t colum
         }
 }
 
+/* Bytes from a row of A to others. */
+typedef struct strides {
+    int64_t one, three, five, seven;
+} strides;
+
+static inline __attribute__((always_inline)) const float *row_at(const char *row, int i, const strides *by)
+{
+    const char *at = row;
+    switch (i) {
+    case 0: break;
+    case 1: at += by->one; break;
+    case 2: at += 2 * by->one; break;
+    case 3: at += by->three; break;
+    case 4: at += 4 * by->one; break;
+    case 5: at += by->five; break;
+    case 6: at += 2 * by->three; break;
+    }
+    return (const float *)(const void *)at;
+}
+
 /* `is_edge`: of the last vector `last` columns are wanted: not all, except of an only one where masks cost nothing.
  *
- * The rows of A are reached from one pointer that walks down three rows at a time, because 14 row
- * pointers would not fit the 16 integer registers. The empty asm keeps compilers from "improving"
- * this: without it gcc 12 computes all row addresses first (and loses 15% in spills for some
- * numbers of rows), clang 14 loads all of A's column first (and loses half). */
+ * The innermost loop has one branch, and of additions what multiply-adds leave room for: what else there is to do waits
+ * for the end of a stretch of k. The rows of A are reached from two pointers and multiples of their distance, because
+ * 14 pointers would not fit the 16 integer registers. The empty asm keeps compilers from "improving" this: without it
+ * gcc 12 computes all row addresses first (and loses 15% in spills for some numbers of rows), clang 14 loads all of A's
+ * column first (and loses half). */
 static inline __attribute__((always_inline)) void tile(int rows, int vectors, int is_edge, int64_t last, int64_t depth,
                                                        const float *a, int64_t lda, const int32_t *a_offset,
                                                        const float *b, const int32_t *b_offset, float *c, int64_t ldc,
                                                        cpu_store store, const float *next, int64_t ldnext, float *to)
 {
     vf sum[TILE_ROWS][TILE_VECTORS] = { 0 };
-    const int64_t three = 3 * lda, stretch = depth < rows ? 1 : depth < C_STRETCH * rows ? depth / rows : C_STRETCH;
+    strides by = { 4 * lda, 12 * lda, 20 * lda, 28 * lda };
+    __asm__("" : "+r"(by.one), "+r"(by.three), "+r"(by.five), "+r"(by.seven));
+    const int64_t stretch = cpu_stretch(depth, rows);
     const float *meets = c;
     const int64_t ahead = to && depth > 1 ? COPY_AHEAD * (int64_t)(b_offset[1] - b_offset[0]) : 0;
     int left = store == CPU_STREAM ? 0 : rows;
 
     if (depth < 1 || (is_edge && last >= VL + (vectors == 1 && HAS_MASKS)))
         __builtin_unreachable();
-    for (int64_t k = 0, stop = 0; k < depth; k++) {
-        if (k == stop) {
-            stop += stretch;
-            if (left-- > 0) {
-                for (int j = 0; j < vectors; j++)
-                    __builtin_prefetch(meets + j * VL, 1, 3);
-                meets += ldc;
-            }
+    for (int64_t k = 0; k < depth;) {
+        const int64_t stop = depth - k < stretch ? depth : k + stretch;
+        if (left-- > 0) {
+            for (int j = 0; j < vectors; j++)
+                __builtin_prefetch(meets + j * VL, 1, 3);
+            meets += ldc;
         }
-        const float *row = a + a_offset[k], *column = b + b_offset[k];
-        vf y[TILE_VECTORS];
-        UNROLL
-        for (int j = 0; j < vectors; j++)
-            if (!is_edge || j + 1 < vectors)
-                y[j] = v_load(column + j * VL);
-            else
-                y[j] = HAS_PARTS ? v_load_part(column + j * VL, last) : v_load_lanes(column + j * VL, last);
         if (!is_edge) {
-            __builtin_prefetch(next, 0, 2);
+            for (int i = 0; i < CPU_LINES_AHEAD; i++)
+                __builtin_prefetch(next + i * 16, 0, 2);
             next += ldnext;
         }
-        if (to) {
-            UNROLL
-            for (int j = 0; j < vectors; j++) {
-                v_store(to + j * VL, y[j]);
-                __builtin_prefetch(column + ahead + j * VL + VL - 1, 0, 3);
-            }
-            to += TILE_COLUMNS;
-        }
-        UNROLL
-        for (int i = 0; i < rows; i++) {
-            if (i > 0 && i % 3 == 0) {
-                row += three;
-                __asm__ volatile("" : "+r"(row) : : "memory");
-            }
-            const TILE_X x = TILE_ALL(row + i % 3 * lda);
+        do {
+            const float *column = b + b_offset[k];
+            const char *row = (const char *)(a + a_offset[k]);
+            __asm__ volatile("" : "+r"(row) : : "memory");
+            vf y[TILE_VECTORS];
             UNROLL
             for (int j = 0; j < vectors; j++)
-                sum[i][j] = TILE_ADD(x, y[j], sum[i][j]);
-        }
+                if (!is_edge || j + 1 < vectors)
+                    y[j] = v_load(column + j * VL);
+                else
+                    y[j] = HAS_PARTS ? v_load_part(column + j * VL, last) : v_load_lanes(column + j * VL, last);
+            if (to) {
+                UNROLL
+                for (int j = 0; j < vectors; j++) {
+                    v_store(to + j * VL, y[j]);
+                    __builtin_prefetch(column + ahead + j * VL + VL - 1, 0, 3);
+                }
+                to += TILE_COLUMNS;
+            }
+            UNROLL
+            for (int i = 0; i < rows; i++) {
+                if (i > 0 && i % BASE_ROWS == 0) {
+                    row += by.seven;
+                    __asm__ volatile("" : "+r"(row) : : "memory");
+                }
+                const TILE_X x = TILE_ALL(row_at(row, i % BASE_ROWS, &by));
+                UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[i][j] = TILE_ADD(x, y[j], sum[i][j]);
+            }
+        } while (++k < stop);
     }
     if (is_edge && !HAS_PARTS) {
         float part[TILE_ROWS][TILE_COLUMNS];

@@ -84,15 +84,15 @@ static void products(const run *r, int64_t tiles, int64_t columns, int64_t depth
     const cpu_kernels *kernels = r->kernels;
     const layout *l = &r->l;
     const int64_t nr = kernels->nr, height = walk_panel_rows(tiles, kernels->mr);
+    const int64_t ahead = 16 * CPU_LINES_AHEAD, stretches = ceil_div(depth, cpu_stretch(depth, height));
 
     for (int64_t p = 0; p < r->w->planes; p++, v += l->plane, u += l->panel_plane, m += l->sum_plane)
         for (int64_t j = 0; j < columns; j += nr) {
             const float *b = u + j / nr * l->panel, *next = j + nr < columns ? b + l->panel : u + l->panel_plane;
-            for (int64_t i = 0, line = 0; i < tiles;
-                 i += height, line++) /* each fetches a line of the next panel's rows */
+            for (int64_t i = 0; i < tiles; i += height, next += stretches * ahead) /* each fetches a part of the next */
                 kernels->gemm[least(height, tiles - i)](depth, v + i * l->row, l->row, r->a_offset, b, r->b_offset,
-                                                        m + i * l->sum_row + j, l->sum_row, store,
-                                                        next + line * 16 % nr, nr, (int)least(height, tiles - i));
+                                                        m + i * l->sum_row + j, l->sum_row, store, next, ahead,
+                                                        (int)least(height, tiles - i));
         }
 }
 

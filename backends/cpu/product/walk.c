@@ -101,14 +101,32 @@ static void sum_columns(const walk *w, const walk_scratch *s, int64_t cols, int6
     }
 }
 
-/* What comes into L2 while tiles work: of the last panels of A each a line of every row of the next block of B, before
- * that the next panel of A, which may have gone to L3 since it was packed. */
+/* What comes into L2 while tiles work: during the last panels of A the next block of B, before that the next panel of
+ * A, which may have gone to L3 since it was packed, or lies where no panel came by yet. */
 typedef struct fetch {
     const float *b; /* or NULL */
     int64_t ldb;
     int64_t behind;      /* panels of A behind this block of it */
-    const float *a_next; /* the first of these, or NULL where A is packed for this block of B alone */
+    bool panels;         /* the next one of A is asked for */
+    const float *a_next; /* the first of these, or NULL */
 } fetch;
+
+enum { LINE = 16 /* floats */ };
+
+/* The tiles that are left of a block before its last: they fetch the next block of B, CPU_LINES_AHEAD lines of a row at
+ * a time and row after row, since each row is in a page of its own. */
+typedef struct b_ahead {
+    int64_t sweeps;    /* panels of A that this takes */
+    int64_t stretches; /* of a tile */
+    int64_t parts;     /* tiles for all rows of as many lines */
+} b_ahead;
+
+static b_ahead b_ahead_of(int64_t depth, int64_t height, int64_t cols, int64_t nr, int64_t panels)
+{
+    const int64_t stretches = ceil_div(depth, cpu_stretch(depth, height)), parts = ceil_div(depth, stretches);
+    const int64_t tiles = parts * ceil_div(cols, LINE * CPU_LINES_AHEAD);
+    return (b_ahead){ least(ceil_div(tiles, ceil_div(cols, nr)), panels), stretches, parts };
+}
 
 /* All tiles of a block: `rows` rows of A against `cols` columns. Where `lies` is not NULL, full panels of B lie there,
  * in rows at pixel_offset, and the first panel of A packs them. */
@@ -118,21 +136,25 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     cpu_gemm_copy *const *copy = w->kernels->copy;
     cpu_gemm_tile *const *gemm = w->words ? w->words->gemm : w->kernels->gemm;
     cpu_gemm_edge *const *edge = w->words ? w->words->edge : w->kernels->edge;
-    const int64_t nr = panel_columns(w);
-    /* floats of the next panel of A for each k of a tile */
-    const int64_t share = ceil_div(s->a_rows[0] * (lda == 1 ? depth : lda), ceil_div(cols, nr) * depth);
+    const int64_t nr = panel_columns(w), panels = ceil_div(rows, s->a_rows[0]) + f->behind;
+    const b_ahead ahead = b_ahead_of(depth, s->a_rows[0], cols, nr, panels);
 
     for (int64_t ip = 0, i = 0; i < rows; c += s->a_rows[ip++] * ldc) {
-        const int64_t height = s->a_rows[ip], line = ceil_div(rows - i, s->a_rows[0]) - 1 + f->behind;
+        const int64_t height = s->a_rows[ip], sweep = ahead.sweeps - (panels - ip);
         const float *a = s->a_panel[ip];
         i += height;
+        const float *a_next = !f->panels ? NULL : i < rows ? s->a_panel[ip + 1] : f->a_next;
         for (int64_t jp = 0, left = cols; left > 0; jp++, left -= nr) {
-            const float *b = s->b_panel[jp], *next = b; /* a line that is in L1 anyway */
+            const float *b = s->b_panel[jp], *next = b; /* lines that are in L1 anyway */
             int64_t ldnext = 0;
-            if (f->b && line * 64 < nr * 4)
-                next = f->b + jp * nr + line * 16, ldnext = f->ldb;
-            else if (f->a_next)
-                next = (i < rows ? s->a_panel[ip + 1] : f->a_next) + jp * depth * share, ldnext = share;
+            if (f->b && sweep >= 0) {
+                const int64_t tile = sweep * ceil_div(cols, nr) + jp, part = tile % ahead.parts;
+                next = f->b + tile / ahead.parts * LINE * CPU_LINES_AHEAD + part * ahead.stretches * f->ldb;
+                ldnext = f->ldb;
+            } else if (a_next) {
+                ldnext = LINE * CPU_LINES_AHEAD;
+                next = a_next + jp * ahead.stretches * ldnext;
+            }
             if (lies && ip == 0 && left >= nr)
                 copy[height](depth, a, lda, s->a_offset, lies + jp * nr, s->pixel_offset, c + jp * nr, ldc, store, next,
                              ldnext, s->b + jp * depth * nr);
@@ -235,6 +257,7 @@ void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
                 if (col == 0 && t->row_sum)
                     sum_rows(w, &at, rows, lda, depth, t->row_sum + i);
                 f.behind = ceil_div(t->rows - i - rows, at.a_rows[0]);
+                f.panels = w->a_floats ? col > 0 : lda >= depth && lda <= depth + depth / 4;
                 if (col > 0 && w->a_floats)
                     f.a_next = rows_scratch(w, s, f.behind ? i + w->mc : 0).a;
                 tiles(w, rows, cols, lda, depth, c, t->ldc, store, &f, i ? NULL : lies, &at);
