@@ -178,8 +178,12 @@ int devices_rows(const bench_options *o, cek_engine *engine, output *out)
     int code = EXIT_OK;
     sensors_begin(engine);
     output_open(out, o->output, columns, sizeof columns / sizeof *columns, "devices");
-    for (size_t i = 0; i < cek_engine_device_count(engine); i++)
+    for (size_t i = 0; i < cek_engine_device_count(engine); i++) {
+        cek_device_info info = { .size = sizeof info };
         output_expect(out, "device", strlen(cek_device_name(cek_engine_device(engine, i))));
+        if (!cek_device_describe(cek_engine_device(engine, i), &info))
+            output_expect(out, "name", strlen(info.name));
+    }
     for (size_t i = 0; i < cek_engine_device_count(engine); i++) {
         cek_device *device = cek_engine_device(engine, i);
         cek_device_info info = { .size = sizeof info };

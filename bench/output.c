@@ -158,12 +158,24 @@ static void md_put(output_text *t, const char *cell)
         text_put(t, "%s%c", *p == '|' || *p == '\\' ? "\\" : "", *p == '\n' || *p == '\r' ? ' ' : *p);
 }
 
-static void cell_put(output *out, const char *cell, int width, bool last)
+/* The beginning of a cell that is wider than its column. */
+static void cut_put(output_text *t, const char *cell, size_t width)
+{
+    static const char dots[] = "...";
+    size_t bytes = width - (sizeof dots - 1);
+    while (bytes && ((unsigned char)cell[bytes] & 0xC0) == 0x80) /* within a character of UTF-8 */
+        bytes--;
+    text_put(t, "%.*s%s%*s", (int)bytes, cell, dots, (int)(width - (sizeof dots - 1) - bytes), "");
+}
+
+static void cell_put(output *out, const char *cell, int width, bool last, bool cut)
 {
     if (out->format == FORMAT_CSV)
         csv_put(&out->line, cell);
     else if (out->format == FORMAT_MD)
         md_put(&out->line, cell);
+    else if (cut && strlen(cell) > (size_t)abs(width))
+        cut_put(&out->line, cell, (size_t)abs(width));
     else
         text_put(&out->line, "%*s", width < 0 && last ? 0 : width, cell);
 }
@@ -186,7 +198,7 @@ static void line_print(output *out, const json_t *row)
         else
             text_put(&out->cell, "%s", out->format == FORMAT_CSV ? c->key : c->heading);
         text_put(&out->line, "%s", i ? separator : "");
-        cell_put(out, out->cell.used ? out->cell.at : "", out->widths[i], i == last);
+        cell_put(out, out->cell.used ? out->cell.at : "", out->widths[i], i == last, i == out->cut);
     }
     text_put(&out->line, "%s", out->format == FORMAT_MD ? " |" : "");
     line_end(out);
@@ -200,8 +212,10 @@ static size_t table_width(const output *out)
     return width - 2;
 }
 
+enum { CUT_WIDTH = 16 }; /* of a column that is cut, at least */
+
 /* Of a table that its terminal is too narrow for, what is missed least goes first: how before how much, and what the
- * command line said. */
+ * command line said. What is too wide then, loses it in its widest column of texts. */
 static void columns_leave_out(output *out)
 {
     static const char *const spare[] = {
@@ -215,6 +229,18 @@ static void columns_leave_out(output *out)
         for (size_t i = 1; i < out->column_count; i++) /* the first one says what a row is of */
             if (table_width(out) > out->room && !strcmp(out->columns[i].key, spare[s]))
                 out->widths[i] = 0;
+    const size_t width = table_width(out);
+    if (width <= out->room)
+        return;
+    size_t widest = 1;
+    for (size_t i = 2; i < out->column_count; i++)
+        if (out->widths[i] < out->widths[widest]) /* texts have widths below 0 */
+            widest = i;
+    const int most = -CUT_WIDTH, fits = out->widths[widest] + (int)(width - out->room);
+    if (out->widths[widest] < most) {
+        out->widths[widest] = fits < most ? fits : most;
+        out->cut = widest;
+    }
 }
 
 static void left_out_tell(output *out)

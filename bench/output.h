@@ -33,6 +33,7 @@ typedef struct output {
     const output_column *columns;
     size_t column_count;
     int widths[OUTPUT_COLUMNS]; /* 0: left out, for want of room */
+    size_t cut;                 /* the column whose texts are cut, for want of more; 0: none */
     bool told[OUTPUT_COLUMNS];  /* of a text */
     size_t room;                /* of the terminal */
     const char *rows_key;       /* of the list of rows in the JSON document */

@@ -29,10 +29,10 @@ enum { CPU_ROWS_AHEAD = 2 };
 /* What comes near while a tile works: lines side by side, once in a stretch of steps of k. */
 enum { CPU_LINES_AHEAD = 4, CPU_STRETCH = 8 };
 
-/* The steps of a stretch: fewer where k would end before each row of C had one. */
-static inline int64_t cpu_stretch(int64_t depth, int64_t rows)
+/* The steps of a stretch: fewer where k would end before each of 16 rows of C had one. */
+static inline int64_t cpu_stretch(int64_t depth)
 {
-    return depth < rows ? 1 : depth < CPU_STRETCH * rows ? depth / rows : CPU_STRETCH;
+    return depth < 32 ? 1 : depth < CPU_STRETCH * 16 ? depth / 16 : CPU_STRETCH;
 }
 
 /* How a tile's sums meet C. CPU_STREAM is CPU_STORE past the caches, for a C that would only push

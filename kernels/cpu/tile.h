@@ -72,7 +72,7 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
     vf sum[TILE_ROWS][TILE_VECTORS] = { 0 };
     strides by = { 4 * lda, 12 * lda, 20 * lda, 28 * lda };
     __asm__("" : "+r"(by.one), "+r"(by.three), "+r"(by.five), "+r"(by.seven));
-    const int64_t stretch = cpu_stretch(depth, rows);
+    const int64_t stretch = cpu_stretch(depth);
     const float *meets = c;
     const int64_t ahead = to && depth > 1 ? COPY_AHEAD * (int64_t)(b_offset[1] - b_offset[0]) : 0;
     int left = store == CPU_STREAM ? 0 : rows;
@@ -121,7 +121,7 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
                 for (int j = 0; j < vectors; j++)
                     sum[i][j] = TILE_ADD(x, y[j], sum[i][j]);
             }
-        } while (++k < stop);
+        } while (++k != stop);
     }
     if (is_edge && !HAS_PARTS) {
         float part[TILE_ROWS][TILE_COLUMNS];
@@ -143,15 +143,12 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
                 sum[i][j] += is_edge && j + 1 == vectors ? v_load_part(from + j * VL, last) : v_load(from + j * VL);
         }
     }
-    if (store == CPU_STREAM && (vectors > 1 || last == VL)) {
+    if (store == CPU_STREAM && (!is_edge || (vectors == 1 && last == VL))) {
         UNROLL
         for (int i = 0; i < rows; i++, c += ldc) {
             UNROLL
             for (int j = 0; j < vectors; j++)
-                if (is_edge && vectors > 1 && j + 1 == vectors)
-                    v_store_part(c + j * VL, last, sum[i][j]);
-                else
-                    v_stream(c + j * VL, sum[i][j]);
+                v_stream(c + j * VL, sum[i][j]);
         }
         return;
     }

@@ -55,6 +55,9 @@ shown 80 op conv_forward mb64ic1ih8oc64oh8kh3ph1 $few
 shown 80 copy -d cpu:0,reference:0 --sizes=4K -r 2 -w 0
 shown 80 devices -q
 heads 'device name GiB joins'
+shown 60 devices -q # a name that is too long is cut
+heads 'device name GiB joins'
+grep -q '^sim:0 .*\.\.\.  ' "$scratch/table" || wrong "no name is cut: $(cat "$scratch/table")"
 shown 80 check softmax -d cpu:0
 shown 80 compare "$scratch/gemm.json" "$scratch/gemm.json"
 grep -q '^12544x16x16 f32  cpu:0 .* 1.000 ' "$scratch/table" || wrong "no comparison: $(cat "$scratch/table")"

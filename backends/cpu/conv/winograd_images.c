@@ -84,7 +84,7 @@ static void products(const run *r, int64_t tiles, int64_t columns, int64_t depth
     const cpu_kernels *kernels = r->kernels;
     const layout *l = &r->l;
     const int64_t nr = kernels->nr, height = walk_panel_rows(tiles, kernels->mr);
-    const int64_t ahead = 16 * CPU_LINES_AHEAD, stretches = ceil_div(depth, cpu_stretch(depth, height));
+    const int64_t ahead = 16 * CPU_LINES_AHEAD, stretches = ceil_div(depth, cpu_stretch(depth));
 
     for (int64_t p = 0; p < r->w->planes; p++, v += l->plane, u += l->panel_plane, m += l->sum_plane)
         for (int64_t j = 0; j < columns; j += nr) {

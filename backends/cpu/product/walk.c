@@ -121,9 +121,9 @@ typedef struct b_ahead {
     int64_t parts;     /* tiles for all rows of as many lines */
 } b_ahead;
 
-static b_ahead b_ahead_of(int64_t depth, int64_t height, int64_t cols, int64_t nr, int64_t panels)
+static b_ahead b_ahead_of(int64_t depth, int64_t cols, int64_t nr, int64_t panels)
 {
-    const int64_t stretches = ceil_div(depth, cpu_stretch(depth, height)), parts = ceil_div(depth, stretches);
+    const int64_t stretches = ceil_div(depth, cpu_stretch(depth)), parts = ceil_div(depth, stretches);
     const int64_t tiles = parts * ceil_div(cols, LINE * CPU_LINES_AHEAD);
     return (b_ahead){ least(ceil_div(tiles, ceil_div(cols, nr)), panels), stretches, parts };
 }
@@ -137,7 +137,7 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     cpu_gemm_tile *const *gemm = w->words ? w->words->gemm : w->kernels->gemm;
     cpu_gemm_edge *const *edge = w->words ? w->words->edge : w->kernels->edge;
     const int64_t nr = panel_columns(w), panels = ceil_div(rows, s->a_rows[0]) + f->behind;
-    const b_ahead ahead = b_ahead_of(depth, s->a_rows[0], cols, nr, panels);
+    const b_ahead ahead = b_ahead_of(depth, cols, nr, panels);
 
     for (int64_t ip = 0, i = 0; i < rows; c += s->a_rows[ip++] * ldc) {
         const int64_t height = s->a_rows[ip], sweep = ahead.sweeps - (panels - ip);
