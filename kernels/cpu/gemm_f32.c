@@ -6,6 +6,11 @@
 #define TILE_NAME gemm_f32_tiles
 #define TILE_EDGE gemm_f32_edges
 #define TILE_WHOLE 0
+#if defined CEK_ISA_AVX512
+#define TILE_RUNS 1 /* 14 x 32 gain 2 to 3% */
+#else
+#define TILE_RUNS 0
+#endif
 #define TILE_COPY gemm_f32_copies
 #if defined CEK_ISA_NEON
 /* NEON multiplies a vector by an element of another: a plain load of 4 bytes, where spreading them takes some

@@ -27,12 +27,15 @@ enum { CPU_MR_MAX = 32, CPU_NR_MAX = 64 }; /* bounds of every kernel's tile */
 enum { CPU_ROWS_AHEAD = 2 };
 
 /* What comes near while a tile works: lines side by side, once in a stretch of steps of k. */
-enum { CPU_LINES_AHEAD = 4, CPU_STRETCH = 8 };
+enum { CPU_LINES_AHEAD = 4 };
 
-/* The steps of a stretch: fewer where k would end before each of 16 rows of C had one. */
+/* Steps of k that a tile writes out one after the other, without a counter, where it may. */
+enum { CPU_RUN = 4 };
+
+/* The steps of a stretch, whole runs if it can be: fewer where k would end before each of 16 rows of C had one. */
 static inline int64_t cpu_stretch(int64_t depth)
 {
-    return depth < 32 ? 1 : depth < CPU_STRETCH * 16 ? depth / 16 : CPU_STRETCH;
+    return depth < 32 ? 1 : depth < 64 ? 2 : depth < 128 ? CPU_RUN : 2 * CPU_RUN;
 }
 
 /* How a tile's sums meet C. CPU_STREAM is CPU_STORE past the caches, for a C that would only push
@@ -49,10 +52,11 @@ typedef enum { CPU_STORE, CPU_ADD, CPU_STREAM } cpu_store;
  * windows of images alike; they cost nothing measurable. Each stretch of k begins by prefetching
  * CPU_LINES_AHEAD lines into L2: first those at `next` (which may be any address), then those
  * ldnext floats further on, and so forth.
+ * `runs`: of every CPU_RUN steps from the first on, offsets count on by 1 of A and by nr of B.
  * `rows` are those of the table's entry, for functions that stand there more than once. */
 typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,
-                           int64_t ldnext, int rows);
+                           int64_t ldnext, int runs, int rows);
 
 /* The same, and row k of B is written to to + k * nr: a panel is packed by the first rows of A that it meets. */
 typedef void cpu_gemm_copy(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,

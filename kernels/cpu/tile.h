@@ -5,7 +5,7 @@
  * and, where it is defined, TILE_COPY: tiles that copy B as they read it.
  * Whoever includes it says what a word of 4 bytes is: TILE_ALL(p) has it as a TILE_X, every lane of a vector or what
  * multiplies one, TILE_ADD(x, y, sum) multiplies and adds.
- * TILE_WHOLE: rows of B may be read whole whatever is wanted of them.
+ * TILE_WHOLE: rows of B may be read whole whatever is wanted of them. TILE_RUNS: runs of k are written out.
  * Must not know: where A and B come from (packed panels or the caller's own memory; see
  * cpu_gemm_tile), blocks, threads.
  *
@@ -57,17 +57,48 @@ static inline __attribute__((always_inline)) const float *row_at(const char *row
     return (const float *)(const void *)at;
 }
 
+/* Where rows 0 and BASE_ROWS of a column of A are: 14 pointers would not fit the 16 integer registers, but two and
+ * multiples of the rows' distance do. The empty asm keeps compilers from "improving" this: without it gcc 12 computes
+ * all row addresses first (and loses 15% in spills for some numbers of rows), clang 14 loads all of A's column first
+ * (and loses half). */
+typedef struct bases {
+    const char *row[2];
+} bases;
+
+static inline __attribute__((always_inline)) bases bases_of(int rows, const float *column, const strides *by)
+{
+    bases at = { { (const char *)column, NULL } };
+    __asm__ volatile("" : "+r"(at.row[0]) : : "memory");
+    if (rows > BASE_ROWS) {
+        at.row[1] = at.row[0] + by->seven;
+        __asm__ volatile("" : "+r"(at.row[1]) : : "memory");
+    }
+    return at;
+}
+
+/* One of the steps of k behind `at`: a column of A by a row of B. */
+static inline __attribute__((always_inline)) void rows_add(int rows, int vectors, const bases *at, int step,
+                                                           const strides *by, const vf y[TILE_VECTORS],
+                                                           vf sum[TILE_ROWS][TILE_VECTORS])
+{
+    UNROLL
+    for (int i = 0; i < rows; i++) {
+        const TILE_X x = TILE_ALL(row_at(at->row[i / BASE_ROWS], i % BASE_ROWS, by) + step);
+        UNROLL
+        for (int j = 0; j < vectors; j++)
+            sum[i][j] = TILE_ADD(x, y[j], sum[i][j]);
+    }
+}
+
 /* `is_edge`: of the last vector `last` columns are wanted: not all, except of an only one where masks cost nothing.
  *
  * The innermost loop has one branch, and of additions what multiply-adds leave room for: what else there is to do waits
- * for the end of a stretch of k. The rows of A are reached from two pointers and multiples of their distance, because
- * 14 pointers would not fit the 16 integer registers. The empty asm keeps compilers from "improving" this: without it
- * gcc 12 computes all row addresses first (and loses 15% in spills for some numbers of rows), clang 14 loads all of A's
- * column first (and loses half). */
+ * for the end of a stretch of k. */
 static inline __attribute__((always_inline)) void tile(int rows, int vectors, int is_edge, int64_t last, int64_t depth,
                                                        const float *a, int64_t lda, const int32_t *a_offset,
                                                        const float *b, const int32_t *b_offset, float *c, int64_t ldc,
-                                                       cpu_store store, const float *next, int64_t ldnext, float *to)
+                                                       cpu_store store, const float *next, int64_t ldnext, int runs,
+                                                       float *to)
 {
     vf sum[TILE_ROWS][TILE_VECTORS] = { 0 };
     strides by = { 4 * lda, 12 * lda, 20 * lda, 28 * lda };
@@ -91,10 +122,21 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
                 __builtin_prefetch(next + i * 16, 0, 2);
             next += ldnext;
         }
-        do {
+        for (; TILE_RUNS && runs && stop - k >= CPU_RUN; k += CPU_RUN) {
             const float *column = b + b_offset[k];
-            const char *row = (const char *)(a + a_offset[k]);
-            __asm__ volatile("" : "+r"(row) : : "memory");
+            const bases at = bases_of(rows, a + a_offset[k], &by);
+            UNROLL
+            for (int i = 0; i < CPU_RUN; i++) {
+                vf y[TILE_VECTORS];
+                UNROLL
+                for (int j = 0; j < vectors; j++)
+                    y[j] = v_load(column + i * TILE_COLUMNS + j * VL);
+                rows_add(rows, vectors, &at, i, &by, y, sum);
+            }
+        }
+        for (; k != stop; k++) {
+            const float *column = b + b_offset[k];
+            const bases at = bases_of(rows, a + a_offset[k], &by);
             vf y[TILE_VECTORS];
             UNROLL
             for (int j = 0; j < vectors; j++)
@@ -110,18 +152,8 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
                 }
                 to += TILE_COLUMNS;
             }
-            UNROLL
-            for (int i = 0; i < rows; i++) {
-                if (i > 0 && i % BASE_ROWS == 0) {
-                    row += by.seven;
-                    __asm__ volatile("" : "+r"(row) : : "memory");
-                }
-                const TILE_X x = TILE_ALL(row_at(row, i % BASE_ROWS, &by));
-                UNROLL
-                for (int j = 0; j < vectors; j++)
-                    sum[i][j] = TILE_ADD(x, y[j], sum[i][j]);
-            }
-        } while (++k != stop);
+            rows_add(rows, vectors, &at, 0, &by, y, sum);
+        }
     }
     if (is_edge && !HAS_PARTS) {
         float part[TILE_ROWS][TILE_COLUMNS];
@@ -163,40 +195,41 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
     }
 }
 
-#define TILE(rows)                                                                                                \
-    static void gemm_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,  \
-                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,   \
-                            int64_t ldnext, int entry)                                                            \
-    {                                                                                                             \
-        (void)entry;                                                                                              \
-        tile(rows, TILE_VECTORS, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, next, ldnext, NULL); \
-    }                                                                                                             \
-    static void edge_##rows(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, \
-                            const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,      \
-                            int entry)                                                                            \
-    {                                                                                                             \
-        (void)entry;                                                                                              \
-        if (columns == VL && !HAS_MASKS)                                                                          \
-            tile(rows, 1, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, b, 0, NULL);                \
-        else if (columns <= VL)                                                                                   \
-            tile(rows, 1, 1, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0, NULL);        \
-        else if (TILE_WHOLE) {                                                                                    \
-            float sum[rows * TILE_COLUMNS] __attribute__((aligned(64)));                                          \
-            gemm_##rows(depth, a, lda, a_offset, b, b_offset, sum, TILE_COLUMNS, CPU_STORE, b, 0, rows);          \
-            edge_store(rows, columns, sum, c, ldc, store);                                                        \
-        } else                                                                                                    \
-            tile(rows, 2, 1, columns - VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0, NULL);   \
+#define TILE(rows)                                                                                                 \
+    static void gemm_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,   \
+                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,    \
+                            int64_t ldnext, int runs, int entry)                                                   \
+    {                                                                                                              \
+        (void)entry;                                                                                               \
+        tile(rows, TILE_VECTORS, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, next, ldnext, runs,   \
+             NULL);                                                                                                \
+    }                                                                                                              \
+    static void edge_##rows(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,  \
+                            const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,       \
+                            int entry)                                                                             \
+    {                                                                                                              \
+        (void)entry;                                                                                               \
+        if (columns == VL && !HAS_MASKS)                                                                           \
+            tile(rows, 1, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, b, 0, 0, NULL);              \
+        else if (columns <= VL)                                                                                    \
+            tile(rows, 1, 1, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0, 0, NULL);      \
+        else if (TILE_WHOLE) {                                                                                     \
+            float sum[rows * TILE_COLUMNS] __attribute__((aligned(64)));                                           \
+            gemm_##rows(depth, a, lda, a_offset, b, b_offset, sum, TILE_COLUMNS, CPU_STORE, b, 0, 0, rows);        \
+            edge_store(rows, columns, sum, c, ldc, store);                                                         \
+        } else                                                                                                     \
+            tile(rows, 2, 1, columns - VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0, 0, NULL); \
     }
 
 #if defined TILE_COPY
-#define COPY(rows)                                                                                               \
-    static void copy_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b, \
-                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,  \
-                            int64_t ldnext, float *to)                                                           \
-    {                                                                                                            \
-        if (to == NULL)                                                                                          \
-            __builtin_unreachable();                                                                             \
-        tile(rows, TILE_VECTORS, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, next, ldnext, to);  \
+#define COPY(rows)                                                                                                 \
+    static void copy_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,   \
+                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,    \
+                            int64_t ldnext, float *to)                                                             \
+    {                                                                                                              \
+        if (to == NULL)                                                                                            \
+            __builtin_unreachable();                                                                               \
+        tile(rows, TILE_VECTORS, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, next, ldnext, 0, to); \
     }
 #else
 #define COPY(rows)

@@ -91,7 +91,7 @@ static void products(const run *r, int64_t tiles, int64_t columns, int64_t depth
             const float *b = u + j / nr * l->panel, *next = j + nr < columns ? b + l->panel : u + l->panel_plane;
             for (int64_t i = 0; i < tiles; i += height, next += stretches * ahead) /* each fetches a part of the next */
                 kernels->gemm[least(height, tiles - i)](depth, v + i * l->row, l->row, r->a_offset, b, r->b_offset,
-                                                        m + i * l->sum_row + j, l->sum_row, store, next, ahead,
+                                                        m + i * l->sum_row + j, l->sum_row, store, next, ahead, 1,
                                                         (int)least(height, tiles - i));
         }
 }

@@ -70,7 +70,7 @@ static void products(const run *r, int64_t tiles, int64_t rows, int64_t columns,
         for (int64_t j = 0; j < columns; j += kernels->nr)
             for (int64_t i = 0; i < rows; i += height)
                 kernels->gemm[least(height, rows - i)](tiles, z + i, 1, r->a_offset, v + j, r->b_offset,
-                                                       sums + i * l->sum_row + j, l->sum_row, store, v, 0,
+                                                       sums + i * l->sum_row + j, l->sum_row, store, v, 0, 0,
                                                        (int)least(height, rows - i));
 }
 

@@ -128,6 +128,16 @@ static b_ahead b_ahead_of(int64_t depth, int64_t cols, int64_t nr, int64_t panel
     return (b_ahead){ least(ceil_div(tiles, ceil_div(cols, nr)), panels), stretches, parts };
 }
 
+/* Whether steps of k lie in runs, each `step` behind the one before. */
+static bool is_runs(const int32_t *offset, int64_t depth, int64_t step)
+{
+    int64_t breaks = 0;
+
+    for (int64_t k = 1; k < depth; k++)
+        breaks += k % CPU_RUN != 0 && offset[k] - offset[k - 1] != step;
+    return breaks == 0;
+}
+
 /* All tiles of a block: `rows` rows of A against `cols` columns. Where `lies` is not NULL, full panels of B lie there,
  * in rows at pixel_offset, and the first panel of A packs them. */
 static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_t depth, float *c, int64_t ldc,
@@ -138,6 +148,8 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     cpu_gemm_edge *const *edge = w->words ? w->words->edge : w->kernels->edge;
     const int64_t nr = panel_columns(w), panels = ceil_div(rows, s->a_rows[0]) + f->behind;
     const b_ahead ahead = b_ahead_of(depth, cols, nr, panels);
+    const int runs = w->words == NULL && cpu_stretch(depth) >= CPU_RUN && is_runs(s->a_offset, depth, 1) &&
+                     is_runs(s->b_offset, depth, nr);
 
     for (int64_t ip = 0, i = 0; i < rows; c += s->a_rows[ip++] * ldc) {
         const int64_t height = s->a_rows[ip], sweep = ahead.sweeps - (panels - ip);
@@ -159,7 +171,7 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
                 copy[height](depth, a, lda, s->a_offset, lies + jp * nr, s->pixel_offset, c + jp * nr, ldc, store, next,
                              ldnext, s->b + jp * depth * nr);
             else if (left >= nr)
-                gemm[height](depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, ldc, store, next, ldnext,
+                gemm[height](depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, ldc, store, next, ldnext, runs,
                              (int)height);
             else
                 edge[height](left, depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, ldc, store, (int)height);
