@@ -16,7 +16,7 @@ static const double cost_run = 40;          /* beginning to read a row of memory
 static const double cost_c = 2;             /* reading and writing a vector of C once per block of k */
 static const double cost_store_across = 16; /* storing a vector of C element by element */
 static const double cost_task = 2000;       /* handing out a task, warming up */
-static const double cost_tail = 0.05;       /* of a task, not a cycle: what is waited for at the end */
+static const double cost_tail = 0.025;      /* of a task, not a cycle: what is waited for at the end */
 
 enum {
     SPLIT_TASKS = 96,   /* a product with fewer tasks than this is split along k ... */

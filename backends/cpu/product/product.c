@@ -34,11 +34,28 @@ void cek__product_b(const void *part, int64_t k, int64_t depth, int64_t col, int
     cek__pack_b(p->kernels, &p->b, k, depth, col, cols, to);
 }
 
+static const char *row_at(const pack_operand *m, int64_t row, int64_t col, int64_t *row_bytes)
+{
+    *row_bytes = m->row_stride * 4;
+    return (const char *)m->at + (row * m->row_stride + col) * 4;
+}
+
+static const char *a_ahead(const void *part, int64_t row, int64_t k, int64_t *row_bytes)
+{
+    const product_part *p = part;
+    return row_at(&p->a, row, k, row_bytes);
+}
+
 static const char *b_ahead(const void *part, int64_t k, int64_t col, int64_t *row_bytes)
 {
     const product_part *p = part;
-    *row_bytes = p->b.row_stride * 4;
-    return (const char *)p->b.at + (k * p->b.row_stride + col) * 4;
+    return row_at(&p->b, k, col, row_bytes);
+}
+
+/* Rows of A that tiles have fetched before they are packed. */
+static int a_comes_ahead(const run *r, const product_part *p)
+{
+    return r->source->a == cek__product_a && p->a.type == CPU_F32 && p->a.way == PACK_ALONG && !p->a.words;
 }
 
 void cek__product_take(const void *part, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c,
@@ -84,6 +101,7 @@ static void block_task(void *arg, int64_t task, int worker)
                .b_floats = plan->sizes.b_floats,
                .a = r->source->a,
                .b = r->source->b,
+               .a_ahead = a_comes_ahead(r, &p) ? a_ahead : NULL,
                .ahead = plan->ahead ? b_ahead : NULL,
                .source = &p };
     walk_task t = { .row = row_block * plan->sizes.mb,

@@ -101,11 +101,17 @@ static void sum_columns(const walk *w, const walk_scratch *s, int64_t cols, int6
     }
 }
 
-/* What comes into L2 while tiles work: during the last panels of A the next block of B, before that the next panel of
- * A, which may have gone to L3 since it was packed, or lies where no panel came by yet. */
+/* Rows of memory that will be packed, or at == NULL: none. */
+typedef struct block {
+    const float *at;
+    int64_t ld, rows, cols;
+} block;
+
+/* What comes into L2 while tiles work: during the first panels of A the rows of its next block, during the last ones
+ * the next block of B, between them the next panel of A, which may have gone to L3 since it was packed, or lies where
+ * no panel came by yet. */
 typedef struct fetch {
-    const float *b; /* or NULL */
-    int64_t ldb;
+    block a, b;
     int64_t behind;      /* panels of A behind this block of it */
     bool panels;         /* the next one of A is asked for */
     const float *a_next; /* the first of these, or NULL */
@@ -113,19 +119,24 @@ typedef struct fetch {
 
 enum { LINE = 16 /* floats */ };
 
-/* The tiles that are left of a block before its last: they fetch the next block of B, CPU_LINES_AHEAD lines of a row at
- * a time and row after row, since each row is in a page of its own. */
-typedef struct b_ahead {
-    int64_t sweeps;    /* panels of A that this takes */
+/* How tiles fetch a block: CPU_LINES_AHEAD lines of a row at a time and row after row, since each row is in a page of
+ * its own. */
+typedef struct course {
     int64_t stretches; /* of a tile */
     int64_t parts;     /* tiles for all rows of as many lines */
-} b_ahead;
+    int64_t sweeps;    /* panels of A that the whole block takes, at most as many as there are */
+} course;
 
-static b_ahead b_ahead_of(int64_t depth, int64_t cols, int64_t nr, int64_t panels)
+static course course_of(const block *b, int64_t depth, int64_t panel_tiles, int64_t panels)
 {
-    const int64_t stretches = ceil_div(depth, cpu_stretch(depth)), parts = ceil_div(depth, stretches);
-    const int64_t tiles = parts * ceil_div(cols, LINE * CPU_LINES_AHEAD);
-    return (b_ahead){ least(ceil_div(tiles, ceil_div(cols, nr)), panels), stretches, parts };
+    const int64_t stretches = ceil_div(depth, cpu_stretch(depth)), parts = ceil_div(b->rows, stretches);
+    const int64_t tiles = parts * ceil_div(b->cols, LINE * CPU_LINES_AHEAD);
+    return (course){ stretches, parts, b->at ? least(ceil_div(tiles, panel_tiles), panels) : 0 };
+}
+
+static const float *course_at(const course *c, const block *b, int64_t tile)
+{
+    return b->at + tile / c->parts * LINE * CPU_LINES_AHEAD + tile % c->parts * c->stretches * b->ld;
 }
 
 /* Whether steps of k lie in runs, each `step` behind the one before. */
@@ -146,26 +157,30 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     cpu_gemm_copy *const *copy = w->kernels->copy;
     cpu_gemm_tile *const *gemm = w->words ? w->words->gemm : w->kernels->gemm;
     cpu_gemm_edge *const *edge = w->words ? w->words->edge : w->kernels->edge;
-    const int64_t nr = panel_columns(w), panels = ceil_div(rows, s->a_rows[0]) + f->behind;
-    const b_ahead ahead = b_ahead_of(depth, cols, nr, panels);
+    const int64_t nr = panel_columns(w), panel_tiles = ceil_div(cols, nr);
+    const int64_t panels = ceil_div(rows, s->a_rows[0]) + f->behind;
+    const course a_course = course_of(&f->a, depth, panel_tiles, panels);
+    const course b_course = course_of(&f->b, depth, panel_tiles, panels);
     const int runs = w->words == NULL && cpu_stretch(depth) >= CPU_RUN && is_runs(s->a_offset, depth, 1) &&
                      is_runs(s->b_offset, depth, nr);
 
     for (int64_t ip = 0, i = 0; i < rows; c += s->a_rows[ip++] * ldc) {
-        const int64_t height = s->a_rows[ip], sweep = ahead.sweeps - (panels - ip);
+        const int64_t height = s->a_rows[ip], b_sweep = b_course.sweeps - (panels - ip);
         const float *a = s->a_panel[ip];
         i += height;
         const float *a_next = !f->panels ? NULL : i < rows ? s->a_panel[ip + 1] : f->a_next;
         for (int64_t jp = 0, left = cols; left > 0; jp++, left -= nr) {
             const float *b = s->b_panel[jp], *next = b; /* lines that are in L1 anyway */
             int64_t ldnext = 0;
-            if (f->b && sweep >= 0) {
-                const int64_t tile = sweep * ceil_div(cols, nr) + jp, part = tile % ahead.parts;
-                next = f->b + tile / ahead.parts * LINE * CPU_LINES_AHEAD + part * ahead.stretches * f->ldb;
-                ldnext = f->ldb;
+            if (f->b.at && b_sweep >= 0) {
+                next = course_at(&b_course, &f->b, b_sweep * panel_tiles + jp);
+                ldnext = f->b.ld;
+            } else if (ip < a_course.sweeps) {
+                next = course_at(&a_course, &f->a, ip * panel_tiles + jp);
+                ldnext = f->a.ld;
             } else if (a_next) {
                 ldnext = LINE * CPU_LINES_AHEAD;
-                next = a_next + jp * ahead.stretches * ldnext;
+                next = a_next + jp * a_course.stretches * ldnext;
             }
             if (lies && ip == 0 && left >= nr)
                 copy[height](depth, a, lda, s->a_offset, lies + jp * nr, s->pixel_offset, c + jp * nr, ldc, store, next,
@@ -202,18 +217,30 @@ static walk_scratch rows_scratch(const walk *w, const walk_scratch *s, int64_t i
     return at;
 }
 
-/* Where the block of B lies that follows columns `col` of block `k`. */
-static fetch fetch_next(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t col, int64_t cols)
+static block block_at(walk_ahead *ahead, const walk *w, int64_t row, int64_t col, int64_t rows, int64_t cols)
 {
-    fetch f = { 0 };
-    int64_t row_bytes = 0;
+    int64_t row_bytes;
+    const char *at = ahead(w->source, row, col, &row_bytes);
 
+    return (block){ (const float *)(const void *)at, row_bytes / 4, rows, cols };
+}
+
+/* The block of B that follows columns `col` of block `k`. */
+static block b_next(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t col, int64_t cols)
+{
     if (w->ahead && col + cols < t->cols)
-        f.b = (const float *)(const void *)w->ahead(w->source, k, t->col + col + cols, &row_bytes);
-    else if (w->ahead && k + depth < t->k + t->depth)
-        f.b = (const float *)(const void *)w->ahead(w->source, k + depth, t->col, &row_bytes);
-    f.ldb = row_bytes / 4;
-    return f;
+        return block_at(w->ahead, w, k, t->col + col + cols, depth, cols);
+    if (w->ahead && k + depth < t->k + t->depth)
+        return block_at(w->ahead, w, k + depth, t->col, depth, cols);
+    return (block){ 0 };
+}
+
+/* The block of A that is packed after rows `i` of block `k`. */
+static block a_next(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t i, int64_t rows)
+{
+    if (w->a_ahead && i + rows < t->rows)
+        return block_at(w->a_ahead, w, t->row + i + rows, k, least(t->rows - i - rows, rows), depth);
+    return (block){ 0 };
 }
 
 /* Packs columns [col, col + cols) of a block of B, or where they lie in rows of memory and several panels of A will
@@ -256,7 +283,7 @@ void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
         for (int64_t col = 0, lda = 0; col < t->cols; col += nc) {
             const int64_t depth = least(end - k, w->kc), cols = least(t->cols - col, nc);
             const cpu_store store = t->add || k > t->k ? CPU_ADD : t->stream ? CPU_STREAM : CPU_STORE;
-            fetch f = fetch_next(w, t, k, depth, col, cols);
+            fetch f = { .b = b_next(w, t, k, depth, col, cols) };
             const float *lies = b_take(w, t, k, depth, col, cols, s);
             if (t->col_sum)
                 sum_columns(w, s, cols, depth, t->col_sum + col);
@@ -268,6 +295,7 @@ void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
                     lda = w->a(w->source, t->row + i, rows, k, depth, &at);
                 if (col == 0 && t->row_sum)
                     sum_rows(w, &at, rows, lda, depth, t->row_sum + i);
+                f.a = col == 0 ? a_next(w, t, k, depth, i, rows) : (block){ 0 };
                 f.behind = ceil_div(t->rows - i - rows, at.a_rows[0]);
                 f.panels = w->a_floats ? col > 0 : lda >= depth && lda <= depth + depth / 4;
                 if (col > 0 && w->a_floats)

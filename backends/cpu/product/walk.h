@@ -51,9 +51,9 @@ typedef void walk_give_b(const void *source, int64_t k, int64_t depth, int64_t c
 typedef void walk_take(const void *source, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c,
                        int64_t ldc, const walk_scratch *scratch);
 
-/* Where row k of B begins at column `col`, and the distance of rows in bytes: what a later block
+/* Where a row of A or B begins at column `col`, and the distance of rows in bytes: what a later block
  * will read. */
-typedef const char *walk_ahead(const void *source, int64_t k, int64_t col, int64_t *row_bytes);
+typedef const char *walk_ahead(const void *source, int64_t row, int64_t col, int64_t *row_bytes);
 
 typedef struct walk {
     const cpu_kernels *kernels;
@@ -64,7 +64,8 @@ typedef struct walk {
     int64_t b_floats; /* space for a block of B; 0: tiles read it where it lies */
     walk_give_a *a;
     walk_give_b *b;
-    walk_take *take;   /* or NULL */
+    walk_take *take;     /* or NULL */
+    walk_ahead *a_ahead; /* or NULL: A lies there as floats, and the next block's rows are fetched into L2 */
     walk_ahead *ahead; /* or NULL: B lies there as floats; full panels, if there is space, are packed by the tiles that
                           read them first, if several will, and the next block is fetched into L2 during this one's
                           last tiles */
