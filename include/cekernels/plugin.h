@@ -1035,8 +1035,8 @@ typedef struct cek_random_desc {
  *          d = g / (sqrt(w) + epsilon);  m = momentum * m + d, d = m where momentum is not 0;
  *          p -= lr * d
  *   Adagrad: g += wd * p;  v += g*g;  p -= lr / (1 + (t-1) * decay) * g / (sqrt(v) + epsilon)
- * as torch.optim.SGD, Adam, AdamW, RMSprop and Adagrad. M, MEAN and V start as zeros (Adagrad's V as
- * the host likes), STATE as zeros; STATE counts in its
+ * as torch.optim.SGD, Adam, AdamW, RMSprop and Adagrad. Any denormal number, operand or result, may be taken for 0, on
+ * any device. M, MEAN and V start as zeros (Adagrad's V as the host likes), STATE as zeros; STATE counts in its
  * first uint64 and belongs to one optimizer operation alone; it is incremented after every element
  * has used it. Fields of the other algorithm are 0. Types: PARAM and GRAD f32 required; both f64
  * optional; LOW (a rounded copy of the new parameters) f16 or bf16 optional. */

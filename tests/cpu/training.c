@@ -314,6 +314,12 @@ END_TEST
 
 /* --- optimizer -------------------------------------------------------------------------------- */
 
+#if defined __SSE__ || defined __aarch64__
+enum { CAN_FLUSH = 1 };
+#else
+enum { CAN_FLUSH = 0 };
+#endif
+
 typedef struct optimizer_case {
     const char *what;
     uint32_t algorithm, flags;
@@ -449,6 +455,63 @@ START_TEST(the_low_copy_is_the_parameters_rounded_and_the_rest_is_left_alone)
 }
 END_TEST
 
+START_TEST(moments_without_a_gradient_end_and_denormal_numbers_count_after_the_step)
+{
+    enum { N = 70000 }; /* for several threads */
+    static float p[N], g[N], m[N], v[N], want[N];
+    static const float tiny = 0x1p-147f; /* times 0.9 and rounded, this is itself */
+    const cek_param_range range = { 0, N, 0, 0 };
+    cek_step_block step = { .ln_beta1 = { logf(0.9f), 0 }, .ln_beta2 = { logf(0.999f), 0 }, .lr = { { 0.01f, 0 } } };
+    uint64_t state[32] = { 0 };
+    cek_optimizer_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_OPTIMIZER, .operands = 0x3f },
+                             .count = N,
+                             .ranges = &range,
+                             .range_count = 1,
+                             .range_size = sizeof range,
+                             .epsilon = 1e-8,
+                             .algorithm = CEK_OPTIMIZER_ADAM,
+                             .type = CEK_F32 };
+    operand o[] = { { 0, p, N * 4, OUT },
+                    { 1, g, N * 4, IN },
+                    { 2, m, N * 4, OUT },
+                    { 3, v, N * 4, OUT },
+                    { 4, state, sizeof state, OUT },
+                    { 5, &step, sizeof step, IN } };
+    const cek_pointwise_input input = { .type = CEK_F32, .strides = { 1 } };
+    const cek_pointwise_instruction half = { .code = CEK_PW_MUL_IMM, .imm = 0.5 };
+    const cek_pointwise_desc halves = {
+        .op = { .size = sizeof halves, .kind = CEK_OP_POINTWISE, .operands = 1 | CEK_BIT(CEK_POINTWISE_OUT) },
+        .rank = 1,
+        .shape = { N },
+        .out_type = CEK_F32,
+        .out_strides = { 1 },
+        .inputs = &input,
+        .input_count = 1,
+        .input_size = sizeof input,
+        .instructions = &half,
+        .instruction_count = 1,
+        .instruction_size = sizeof half
+    };
+    operand h[] = { { 0, m, N * 4, IN }, { CEK_POINTWISE_OUT, want, N * 4, OUT } };
+
+    for (int f = 0; f < form_count(); f++) {
+        fill_uniform(p, N, 1);
+        memset(g, 0, sizeof g);
+        memset(state, 0, sizeof state);
+        for (int i = 0; i < N; i++)
+            m[i] = v[i] = tiny;
+        ck_assert_uint_eq(run_op(form(f), &d.op, o, 6, 0), CEK_OK);
+        for (int i = 0; i < N; i++)
+            must(CAN_FLUSH ? m[i] == 0 && v[i] == 0 : m[i] <= tiny, "m[%d] is %g, v %g", i, m[i], v[i]);
+        for (int i = 0; i < N; i++)
+            m[i] = tiny;
+        ck_assert_uint_eq(run_op(form(f), &halves.op, h, 2, 0), CEK_OK);
+        for (int i = 0; i < N; i++)
+            must(want[i] == tiny / 2, "a half of %g is %g", tiny, want[i]);
+    }
+}
+END_TEST
+
 void add_training(Suite *suite)
 {
     TCase *cases = tcase_create("training");
@@ -464,5 +527,6 @@ void add_training(Suite *suite)
     tcase_add_loop_test(cases, random_numbers_are_those_of_the_header, 0, RANDOMS);
     tcase_add_loop_test(cases, optimizers_step_as_the_reference_does, 0, OPTIMIZERS);
     tcase_add_test(cases, the_low_copy_is_the_parameters_rounded_and_the_rest_is_left_alone);
+    tcase_add_test(cases, moments_without_a_gradient_end_and_denormal_numbers_count_after_the_step);
     suite_add_tcase(suite, cases);
 }
