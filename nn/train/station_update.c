@@ -93,16 +93,15 @@ out:
     return st;
 }
 
-/* A lone device that works beside the host has nothing to wait for between a step's parts, unless its norm is judged;
- * and nobody asks how long each took where it is not measured. */
+/* A lone device has nothing to wait for between a step's parts, unless its norm is judged; and nobody asks how long
+ * each took where it is not measured. */
 static cek_status whole_make(cek__station *s, const cek__conductor_options *o)
 {
     cek_status st = CEK_OK;
     cek_cmd *cmds = NULL;
     uint32_t count = 0;
 
-    if (s->devices > 1 || cek__replica_is_inline(s->replica) || cek__rules_judge(o->rules) || o->measured ||
-        s->shards->count == 0)
+    if (s->devices > 1 || cek__rules_judge(o->rules) || o->measured || s->shards->count == 0)
         return CEK_OK;
     CEK_TRY(cek__calloc(CEK__UPDATE_COMMANDS * s->shards->count, sizeof *cmds, &cmds));
     CEK_TRY(cek__calloc(s->shards->count, sizeof *s->update_operands, &s->update_operands));
