@@ -185,29 +185,37 @@ static char *batch_at(const void *p, const gemm_matrix *m, int64_t batch)
     return (char *)p + batch * m->batch_stride * cpu_type_bytes(m->type);
 }
 
+/* Field by field: of a whole, made apart and copied, the copy would wait for the stores. */
+static void operand_open(const void *at, const gemm_matrix *m, pack_way way, int64_t index, pack_operand *out)
+{
+    out->at = batch_at(at, m, index);
+    out->type = m->type;
+    out->row_stride = m->row_stride;
+    out->col_stride = m->col_stride;
+    out->way = way;
+}
+
 static void open_part(const void *owner, int64_t index, product_part *out)
 {
     const call *c = owner;
-    const gemm_desc *d = &c->plan->d;
+    const gemm_plan *plan = c->plan;
+    const gemm_desc *d = &plan->d;
     const gemm_args *args = c->args;
-    const int swapped = c->plan->swapped;
+    const int swapped = plan->swapped;
+    epilogue *e = &out->e;
 
-    out->a = pack_of(batch_at(swapped ? args->b : args->a, &d->a, index), d->a.type, d->a.row_stride, d->a.col_stride,
-                     c->plan->product.way_a);
-    out->b = pack_of(batch_at(swapped ? args->a : args->b, &d->b, index), d->b.type, d->b.row_stride, d->b.col_stride,
-                     c->plan->product.way_b);
-    out->e = (epilogue){
-        .c = batch_at(args->c, &d->c, index),
-        .to = d->c,
-        /* sums made in place include what C held */
-        .accumulate = d->accumulate && (!c->plan->product.in_place || c->plan->vector),
-        .act = d->act,
-        .deriv = d->deriv,
-        .bias = swapped ? NULL : args->bias,
-        .row_bias = swapped ? args->bias : NULL,
-        .ref = d->deriv != CPU_ACT_NONE ? batch_at(args->ref, &d->ref, index) : NULL,
-        .ref_at = d->ref,
-    };
+    operand_open(swapped ? args->b : args->a, &d->a, plan->product.way_a, index, &out->a);
+    operand_open(swapped ? args->a : args->b, &d->b, plan->product.way_b, index, &out->b);
+    e->c = batch_at(args->c, &d->c, index);
+    e->to = d->c;
+    /* sums made in place include what C held */
+    e->accumulate = d->accumulate && (!plan->product.in_place || plan->vector);
+    e->act = d->act;
+    e->deriv = d->deriv;
+    e->bias = swapped ? NULL : args->bias;
+    e->row_bias = swapped ? args->bias : NULL;
+    e->ref = d->deriv != CPU_ACT_NONE ? batch_at(args->ref, &d->ref, index) : NULL;
+    e->ref_at = d->ref;
     out->sum = args->sum ? args->sum + index * (swapped ? d->n : d->m) : NULL;
     out->sum_accumulate = d->sum_accumulate;
 }
