@@ -5,6 +5,15 @@
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/vector.h"
 
+/* Floats from what is updated to what comes into L2 meanwhile: several streams, each in a page of its own, where
+ * processors look ahead no further than its end. 1 KiB gained a ninth, 2 to 8 KiB a tenth. */
+enum { AHEAD = 256 };
+
+V_INLINE void ahead(const float *p)
+{
+    __builtin_prefetch(p + AHEAD, 0, 2);
+}
+
 typedef struct adam_state {
     vf p, m, v;
 } adam_state;
@@ -25,6 +34,7 @@ static void adam(int64_t n, const cpu_adam *given, const float *g, float *p, flo
     adam_state s;
 
     for (; i + VL <= n; i += VL) {
+        ahead(p + i), ahead(g + i), ahead(m + i), ahead(v + i);
         s = adam_step(&by, v_load(p + i), v_load(g + i), v_load(m + i), v_load(v + i));
         v_store(p + i, s.p);
         v_store(m + i, s.m);
