@@ -111,9 +111,10 @@ typedef struct cpu_pool_kernels {
      * `step` floats on; index in bytes, or NULL */
     void (*max_row)(int64_t outputs, int64_t channels, int64_t step, int count, const void *const *x,
                     const uint32_t *number, float *y, uint8_t *index);
-    /* the way back of such a row whose windows share no place: at dx[j] dy where index is number[j], else 0 */
+    /* the way back of such a row whose windows share no place: at dx[j] dy where index is number[j], else 0; `stream`:
+     * past the caches where it can be, and the caller drains */
     void (*max_grad_row)(int64_t outputs, int64_t channels, int64_t step, int count, float *const *dx,
-                         const uint32_t *number, const float *dy, const uint8_t *index);
+                         const uint32_t *number, const float *dy, const uint8_t *index, int stream);
     /* y = (sum of x[j]) / divisor */
     void (*average)(cpu_type type, int64_t channels, int count, const void *const *x, float divisor, int more,
                     float *y);

@@ -194,7 +194,7 @@ V_INLINE void max_row_any(int64_t outputs, int64_t channels, int64_t step, int c
 }
 
 V_INLINE void max_grad_part(row_part at, int count, float *const *dx, const uint32_t *number, const float *dy,
-                            const uint8_t *index)
+                            const uint8_t *index, int stream)
 {
     const vf gradient = v_load_part(dy, at.part);
     const vi which = load_index(index, 1, 0);
@@ -205,22 +205,24 @@ V_INLINE void max_grad_part(row_part at, int count, float *const *dx, const uint
 
         if (at.step)
             halves_store(p, p + at.step, v);
+        else if (stream && at.part == VL && (uintptr_t)p % (VL * sizeof *p) == 0)
+            v_stream(p, v);
         else
             v_store_part(p, at.part, v);
     }
 }
 
-V_INLINE void max_grad_row_any(int64_t outputs, int64_t channels, int64_t step, int count, float *const *dx,
-                               const uint32_t *number, const float *dy, const uint8_t *index)
+static void max_grad_row(int64_t outputs, int64_t channels, int64_t step, int count, float *const *dx,
+                         const uint32_t *number, const float *dy, const uint8_t *index, int stream)
 {
     int64_t o = 0;
 
     for (; channels == VL / 2 && o + 2 <= outputs; o += 2)
-        max_grad_part((row_part){ o * step, VL, step }, count, dx, number, dy + o * channels, index + o * channels);
+        max_grad_part((row_part){ o * step, VL, step }, count, dx, number, dy + o * channels, index + o * channels, 0);
     for (; o < outputs; o++)
         for (int64_t c = 0; c < channels; c += VL)
             max_grad_part((row_part){ o * step + c, channels - c < VL ? channels - c : VL, 0 }, count, dx, number,
-                          dy + o * channels + c, index + o * channels + c);
+                          dy + o * channels + c, index + o * channels + c, stream);
 }
 
 static void max_row(int64_t outputs, int64_t channels, int64_t step, int count, const void *const *x,
@@ -232,15 +234,6 @@ static void max_row(int64_t outputs, int64_t channels, int64_t step, int count, 
         max_row_any(outputs, channels, step, count, x, number, y, index);
     else
         max_row_any(outputs, channels, step, count, x, number, y, NULL);
-}
-
-static void max_grad_row(int64_t outputs, int64_t channels, int64_t step, int count, float *const *dx,
-                         const uint32_t *number, const float *dy, const uint8_t *index)
-{
-    if (count == 4)
-        max_grad_row_any(outputs, channels, step, 4, dx, number, dy, index);
-    else
-        max_grad_row_any(outputs, channels, step, count, dx, number, dy, index);
 }
 
 V_INLINE void average_any(cpu_type type, int64_t channels, int count, const void *const *x, float divisor, int more,

@@ -2,6 +2,7 @@
 #include "harness.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { MOST = 100000 };
 static float x[MOST], y[MOST], dy[MOST], dx[MOST];
@@ -61,7 +62,7 @@ static void max_both_ways(backend *b, const pool_case *c, cek_dtype type, const 
     cek_pool_desc f = pool_desc(c, CEK_OP_POOL_FORWARD, CEK_POOL_MAX, type, &n_in, &n_out);
     cek_pool_desc r = pool_desc(c, CEK_OP_POOL_BACKWARD, CEK_POOL_MAX, type, &n_in, &n_out);
     cek_op_info info = { .size = sizeof info }, info_back = { .size = sizeof info_back };
-    const cek_mem_desc want = { .size = sizeof want, .bytes = 1 << 19 };
+    const cek_mem_desc want = { .size = sizeof want, .bytes = n_in * bytes + (1 << 19) };
     cek_op *forward, *backward;
     cek_mem *mem[6];
     unsigned char *at[6];
@@ -116,6 +117,42 @@ START_TEST(maximum_pools_choose_what_the_reference_chooses)
         for (uint64_t i = 0; i < n_in; i++) /* sums of at most 81 numbers below 1 */
             must(fabsf(dx[i] - want_dx[i]) <= 2e-5f, "%s: dx[%d] is %g, not %g", c->what, (int)i, dx[i], want_dx[i]);
     }
+}
+END_TEST
+
+static float *repeated(const float *one, uint64_t n, uint64_t times)
+{
+    float *all = malloc(n * times * sizeof *all);
+
+    ck_assert_ptr_nonnull(all);
+    for (uint64_t i = 0; i < times; i++)
+        memcpy(all + i * n, one, n * sizeof *all);
+    return all;
+}
+
+START_TEST(a_gradient_that_goes_past_the_caches_is_that_of_each_image)
+{
+    /* rows of whole vectors and a part, of which some begin between two lines; a column that no window reads */
+    const pool_case one = { "one image", 1, 40, { 16, 15 }, { 2, 2 }, { 2, 2 }, { 0 }, { 0 } };
+    pool_case all = one;
+    uint64_t n_in, n_out;
+
+    pool_desc(&one, CEK_OP_POOL_FORWARD, CEK_POOL_MAX, CEK_F32, &n_in, &n_out);
+    all.batch = (64 << 20) / (n_in * sizeof *x) + 1;
+    fill_integers(x, (int64_t)n_in, -2, 2, 1);
+    fill_uniform(dy, (int64_t)n_out, 2);
+    float *in = repeated(x, n_in, all.batch), *grad = repeated(dy, n_out, all.batch);
+    float *out = malloc(n_out * all.batch * sizeof *out), *back = malloc(n_in * all.batch * sizeof *back);
+    ck_assert(out && back);
+    for (int f = 0; f < form_count(); f++) {
+        max_both_ways(form(f), &one, CEK_F32, x, y, dy, dx);
+        max_both_ways(form(f), &all, CEK_F32, in, out, grad, back);
+        for (uint64_t i = 0; i < all.batch; i++) {
+            ck_assert_mem_eq(out + i * n_out, y, n_out * sizeof *y);
+            ck_assert_mem_eq(back + i * n_in, dx, n_in * sizeof *dx);
+        }
+    }
+    free(in), free(grad), free(out), free(back);
 }
 END_TEST
 
@@ -518,6 +555,7 @@ void add_training(Suite *suite)
 
     tcase_add_checked_fixture(cases, forms_open, forms_close);
     tcase_add_loop_test(cases, maximum_pools_choose_what_the_reference_chooses, 0, POOLS);
+    tcase_add_test(cases, a_gradient_that_goes_past_the_caches_is_that_of_each_image);
     tcase_add_loop_test(cases, maximum_pools_in_bf16, 0, POOLS);
     tcase_add_loop_test(cases, average_pools_and_their_gradients, 0, POOLS);
     tcase_add_test(cases, a_pool_without_reserve_gives_the_same_maxima);

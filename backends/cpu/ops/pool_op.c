@@ -18,7 +18,10 @@
 #include "backends/cpu/ops/parallel.h"
 #include "backends/cpu/ops/rows.h"
 
-enum { PLACES = 64 }; /* handed to a kernel at once; larger windows take several calls */
+enum {
+    PLACES = 64,             /* handed to a kernel at once; larger windows take several calls */
+    STREAM_BYTES = 64 << 20, /* a gradient that is written past the caches, as products' results are */
+};
 
 typedef struct pool_op {
     struct cek_op head;
@@ -31,6 +34,7 @@ typedef struct pool_op {
     int index_bytes;
     int64_t whole[2]; /* windows of a row by rows: from this one to before that one */
     bool apart;       /* backward by rows: windows share no place, and none is cut off */
+    bool stream;      /* and more is written than caches keep */
 } pool_op;
 
 typedef struct job {
@@ -54,6 +58,7 @@ static void rows_plan(pool_op *p)
     p->whole[0] = (p->pad[2] + p->stride[2] - 1) / p->stride[2];
     p->whole[1] = span / p->stride[2] + 1 < p->out[2] ? span / p->stride[2] + 1 : p->out[2];
     p->apart = true;
+    p->stream = p->batch * p->in[0] * p->in[1] * p->in[2] * p->channels * p->bytes >= STREAM_BYTES;
     for (int i = 0; i < 3; i++)
         p->apart &= p->kernel[i] == p->stride[i] && p->pad[i] == 0 && p->out[i] * p->kernel[i] <= p->in[i];
 }
@@ -352,8 +357,10 @@ static void backward_apart(void *arg, int64_t begin, int64_t end, int worker)
                 }
             }
         j->k->ops->pool->max_grad_row(p->out[2], p->channels, p->kernel[2] * p->channels, count, at, number,
-                                      (const float *)j->x + from, j->index + from);
+                                      (const float *)j->x + from, j->index + from, p->stream);
     }
+    if (p->stream)
+        j->k->drain();
 }
 
 static void run_forward(const job *j, const cpu_dev *dev)
