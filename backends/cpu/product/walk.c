@@ -77,8 +77,7 @@ static void sum_lines(const walk *w, int64_t n, int64_t depth, const float *x, c
 static void sum_rows(const walk *w, const walk_scratch *s, int64_t rows, int64_t lda, int64_t depth, float *sum)
 {
     if (!w->words && lda == 1 && are_joined(s, rows)) {
-        for (int64_t k = 0; k < depth; k++)
-            w->kernels->add(rows, sum, s->a_panel[0] + s->a_offset[k], sum);
+        sum_lines(w, rows, depth, s->a_panel[0], s->a_offset, sum);
         return;
     }
     for (int64_t p = 0, i = 0; i < rows; i += s->a_rows[p++])
