@@ -138,13 +138,14 @@ static const float *course_at(const course *c, const block *b, int64_t tile)
     return b->at + tile / c->parts * LINE * CPU_LINES_AHEAD + tile % c->parts * c->stretches * b->ld;
 }
 
-/* Whether steps of k lie in runs, each `step` behind the one before. */
-static bool is_runs(const int32_t *offset, int64_t depth, int64_t step)
+/* Whether runs of k lie as tiles want them: each step `step` behind the one before. */
+static bool is_runs(const int32_t *offset, int64_t depth, uint32_t step)
 {
-    int64_t breaks = 0;
+    uint32_t breaks = 0;
 
-    for (int64_t k = 1; k < depth; k++)
-        breaks += k % CPU_RUN != 0 && offset[k] - offset[k - 1] != step;
+    for (int64_t k = 0; k + CPU_RUN <= depth; k += CPU_RUN)
+        for (int i = 1; i < CPU_RUN; i++)
+            breaks |= (uint32_t)offset[k + i] - (uint32_t)offset[k] - (uint32_t)i * step;
     return breaks == 0;
 }
 
@@ -161,7 +162,7 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     const course a_course = course_of(&f->a, depth, panel_tiles, panels);
     const course b_course = course_of(&f->b, depth, panel_tiles, panels);
     const int runs = w->words == NULL && cpu_stretch(depth) >= CPU_RUN && is_runs(s->a_offset, depth, 1) &&
-                     is_runs(s->b_offset, depth, nr);
+                     is_runs(s->b_offset, depth, (uint32_t)nr);
 
     for (int64_t ip = 0, i = 0; i < rows; c += s->a_rows[ip++] * ldc) {
         const int64_t height = s->a_rows[ip], b_sweep = b_course.sweeps - (panels - ip);
