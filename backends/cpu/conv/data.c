@@ -40,7 +40,8 @@ void cek__conv_data_plan(conv_plan *plan)
         .way_b = PACK_ACROSS,
     };
     if (plan->method == CONV_MATRIX || spread)
-        cek__product_words(&plan->product, d->y, d->w);
+        cek__conv_matrix_plan(plan, (gemm_matrix){ d->y, d->out_channels, 1, 0 },
+                              (gemm_matrix){ d->w, plan->product.n, 1, 0 });
     if (plan->method == CONV_WINDOWS && cek__conv_slabs_plan(plan))
         plan->method = CONV_SLABS;
     cek__product_plan(&plan->product);
@@ -100,8 +101,9 @@ static void open_group(const void *owner, int64_t group, product_part *out)
     const conv_args *args = call->args;
     const int64_t in = conv_group_in(d), group_out = conv_group_out(d);
 
-    out->a = pack_of(conv_at(args->y, d->y, group * group_out), d->y, d->out_channels, 1, PACK_ALONG);
-    out->b = pack_of(conv_at(args->w, d->w, group * group_out * conv_taps(d) * in), d->w, in, 1, PACK_ACROSS);
+    out->a = pack_of(conv_at(args->y, d->y, group * group_out), d->y, d->out_channels, 1, call->plan->product.way_a);
+    out->b = pack_of(conv_at(args->w, d->w, group * group_out * conv_taps(d) * in), d->w, in, 1,
+                     call->plan->product.way_b);
     out->e = (epilogue){ .c = conv_at(args->out, d->x, group * in),
                          .to = { d->x, d->in_channels, 1, 0 },
                          .accumulate = d->accumulate && !call->plan->product.in_place,

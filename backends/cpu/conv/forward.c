@@ -20,10 +20,9 @@ static void words_plan(conv_plan *plan)
     const cpu_words *words = cek__conv_window_words(d, plan->config);
     windows *w = &plan->w;
 
-    if (plan->method == CONV_MATRIX || words)
-        cek__product_words(&plan->product, d->x, d->w);
-    if (plan->method == CONV_MATRIX || words == NULL)
+    if (words == NULL)
         return;
+    cek__product_words(&plan->product, d->x, d->w);
     w->channels /= words->unit;
     w->image /= words->unit;
     for (int i = 0; i < 3; i++)
@@ -47,7 +46,11 @@ void cek__conv_forward_plan(conv_plan *plan)
         .way_a = PACK_ALONG,
         .way_b = PACK_ALONG,
     };
-    words_plan(plan);
+    if (plan->method == CONV_MATRIX)
+        cek__conv_matrix_plan(plan, (gemm_matrix){ d->x, d->in_channels, 1, 0 },
+                              (gemm_matrix){ d->w, 1, plan->product.k, 0 });
+    else
+        words_plan(plan);
     if (plan->method == CONV_WINDOWS && cek__conv_slabs_plan(plan))
         plan->method = CONV_SLABS;
     cek__product_plan(&plan->product);
@@ -61,9 +64,10 @@ static void open_group(const void *owner, int64_t group, product_part *out)
     const int64_t in = conv_group_in(d), n = conv_group_out(d), depth = conv_taps(d) * in;
     const int words = call->plan->product.words && call->plan->method != CONV_MATRIX;
 
-    out->a = pack_of(conv_at(args->x, d->x, group * in), words ? CPU_F32 : d->x, d->in_channels, 1, PACK_ALONG);
+    out->a = pack_of(conv_at(args->x, d->x, group * in), words ? CPU_F32 : d->x, d->in_channels, 1,
+                     call->plan->product.way_a);
     if (!d->packed)
-        out->b = pack_of(conv_at(args->w, d->w, group * n * depth), d->w, 1, depth, PACK_ALONG);
+        out->b = pack_of(conv_at(args->w, d->w, group * n * depth), d->w, 1, depth, call->plan->product.way_b);
     out->e = (epilogue){ .c = conv_at(args->out, d->y, group * n),
                          .to = { d->y, d->out_channels, 1, 0 },
                          .accumulate = d->accumulate && !call->plan->product.in_place,

@@ -5,6 +5,7 @@
 #define CEK_BACKENDS_CPU_CONV_METHOD_H
 
 #include "backends/cpu/conv/conv.h"
+#include "backends/cpu/product/gemm.h"
 #include "backends/cpu/sizes.h"
 
 enum conv_method {
@@ -47,6 +48,13 @@ int cek__conv_slabs_plan(conv_plan *plan);
 /* What hands out the rows of A by the plan's method: of a matrix, packed windows or a slab. The part's owner is a
  * conv_call. */
 walk_give_a *cek__conv_give_a(const conv_plan *plan);
+
+/* The product of a convolution of one tap, whose operands are matrices, as any such product is planned. */
+static inline void cek__conv_matrix_plan(conv_plan *plan, gemm_matrix a, gemm_matrix b)
+{
+    const product_plan *p = &plan->product;
+    cek__gemm_operands(&(gemm_desc){ .m = p->m, .n = p->n, .k = p->k, .a = a, .b = b }, &plan->product);
+}
 
 /* The windows over x, as forward and backward-weights see them. */
 void cek__conv_windows(const conv_desc *d, windows *out);

@@ -90,6 +90,21 @@ static int is_thin(const gemm_desc *d, const cpu_config *config)
            (d->m == 1 || !is_near_b(d, config));
 }
 
+void cek__gemm_operands(const gemm_desc *d, product_plan *p)
+{
+    p->way_a = way_a(d, p->config);
+    p->way_b = way_b(d, p->config);
+    /* most of the time of packing B is waiting for memory */
+    p->ahead = d->b.type == CPU_F32 && p->way_b == PACK_ACROSS;
+    p->copy_a = cek__pack_way_a(&d->a);
+    p->keeps_a = 1;
+    if (p->thin)
+        return;
+    cek__product_words(p, d->a.type, d->b.type);
+    p->sizes.kc = whole_depth(d, p->k, p->config);
+    p->depth_most = depth_most(d, p);
+}
+
 static void plan_one(const gemm_desc *desc, const cpu_config *config, int workers, int swapped, gemm_plan *out)
 {
     const gemm_desc *d = desc;
@@ -120,20 +135,12 @@ static void plan_one(const gemm_desc *desc, const cpu_config *config, int worker
         .sum = !d->sum   ? PRODUCT_NO_SUM
                : swapped ? PRODUCT_COLUMN_SUM
                          : PRODUCT_ROW_SUM,
-        .way_a = way_a(d, config),
-        .way_b = way_b(d, config),
-        /* most of the time of packing B is waiting for memory */
-        .ahead = d->b.type == CPU_F32 && way_b(d, config) == PACK_ACROSS,
-        .copy_a = cek__pack_way_a(&d->a),
         .store_across = d->c.col_stride != 1,
-        .keeps_a = 1,
+        .thin = is_thin(d, config) && !(swapped && d->sum),
     };
-    out->product.thin = is_thin(d, config) && !(swapped && d->sum);
-    if (!out->product.thin) {
-        cek__product_words(&out->product, d->a.type, d->b.type);
+    cek__gemm_operands(d, &out->product);
+    if (!out->product.thin) /* the same in both roles */
         out->product.sizes.kc = whole_depth(desc, out->product.k, config);
-        out->product.depth_most = depth_most(d, &out->product);
-    }
     cek__product_plan(&out->product);
 }
 

@@ -66,6 +66,10 @@ typedef struct gemm_plan {
  * `workers` is the largest number of workers of the pools that will run it. */
 void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers, gemm_plan *out);
 
+/* cek__gemm_operands - how A and B of a product of strided matrices are brought to the tiles, and how deep its blocks
+ * are: for plans whose fields before these are set. Of `desc` only sizes, A and B are looked at. */
+void cek__gemm_operands(const gemm_desc *desc, product_plan *plan);
+
 /* cek__gemm_run - computes. `workspace` has plan->workspace_bytes, aligned to 64, and belongs to
  * this call until it returns.
  * Threads: one plan may run on several threads at once, each with its own workspace. */
