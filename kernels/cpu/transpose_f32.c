@@ -44,7 +44,7 @@ enum { HAS_WIDE = 0 };
         block(from + i * ld + column, ld, to + column * ldto + i, ldto); \
     }
 
-void ISA_NAME(transpose_f32)(int64_t rows, int64_t columns, const float *from, int64_t ld, float *to, int64_t ldto)
+static void strip(int64_t rows, int64_t columns, const float *from, int64_t ld, float *to, int64_t ldto)
 {
     int64_t i = 0;
     if (columns >= 4) {
@@ -56,4 +56,12 @@ void ISA_NAME(transpose_f32)(int64_t rows, int64_t columns, const float *from, i
     for (; i < rows; i++)
         for (int64_t j = 0; j < columns; j++)
             to[j * ldto + i] = from[i * ld + j];
+}
+
+enum { STRIP = 32 /* floats of each row at a time: 32 rows and their places in the result stay in L1 */ };
+
+void ISA_NAME(transpose_f32)(int64_t rows, int64_t columns, const float *from, int64_t ld, float *to, int64_t ldto)
+{
+    for (int64_t j = 0; j < columns; j += STRIP)
+        strip(rows, columns - j < STRIP ? columns - j : STRIP, from + j, ld, to + j * ldto, ldto);
 }
