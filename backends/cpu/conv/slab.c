@@ -23,11 +23,12 @@ void cek__slab_plan(const windows *w, int64_t rows, slab *out)
      * different sets */
     const int64_t c = w->channels,
                   widest = (w->dim[2].positions - 1) * w->dim[2].step + (w->dim[2].taps - 1) * w->dim[2].tap_step + 1;
-    const int64_t lines = (rows + w->dim[2].positions - 2) / w->dim[2].positions + 1;
-    /* the most of them, or where windows leave lines out that only a run's end saves, the fewest */
-    const int64_t runs = run_heights(w, 1) < w->dim[1].step
-                             ? ceil_div(lines, w->dim[1].positions)
-                             : least(lines, (lines + w->dim[1].positions - 2) / w->dim[1].positions + 1);
+    const int64_t high = w->dim[1].positions, lines = ceil_div(rows, w->dim[2].positions);
+    /* one end more where they do not begin with images; where windows leave lines out that only an end saves, the
+     * fewest are the most */
+    const int64_t runs = run_heights(w, 1) < w->dim[1].step || high % lines == 0 || lines % high == 0
+                             ? ceil_div(lines, high)
+                             : (lines + high - 2) / high + 1;
 
     out->pixel = c < 16 ? c : ((c + 15) / 16 | 1) * 16;
     out->line = (widest * out->pixel + 15) / 16 * 16;
@@ -101,10 +102,9 @@ void cek__slab_taps(const slab *s, const windows *w, int64_t col, int64_t cols, 
     const int64_t c = w->channels, wide = w->dim[2].taps, high = w->dim[1].taps;
     for (int64_t i = 0; i < cols;) {
         const int64_t t = (col + i) / c, first = (col + i) % c, n = least(c - first, cols - i);
-        const int64_t at = t / wide / high * s->line + t / wide % high * w->dim[1].tap_step * s->height +
-                           t % wide * w->dim[2].tap_step * s->pixel + first;
-        for (int64_t j = 0; j < n; j++)
-            tap[i + j] = (int32_t)(at + j);
-        i += n;
+        int32_t at = (int32_t)(t / wide / high * s->line + t / wide % high * w->dim[1].tap_step * s->height +
+                               t % wide * w->dim[2].tap_step * s->pixel + first);
+        for (int64_t end = i + n; i < end; i++)
+            tap[i] = at++;
     }
 }

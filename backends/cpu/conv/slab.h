@@ -19,7 +19,7 @@ typedef struct slab {
     int64_t floats; /* of the slab of `rows` positions */
 } slab;
 
-/* cek__slab_plan - the layout for runs of at most `rows` window positions. */
+/* cek__slab_plan - the layout for `rows` window positions, whole lines, from multiples of them on, and less. */
 void cek__slab_plan(const windows *w, int64_t rows, slab *out);
 
 /* cek__slab_copy - copies what rows [row, row + rows) look at to `to`, and sets pixel[i] for each. */

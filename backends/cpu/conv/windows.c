@@ -6,7 +6,7 @@
 #include "backends/cpu/conv/method.h"
 
 enum {
-    SLAB_BYTES = 160 << 10, /* a slab shares L2 with B */
+    SLAB_BYTES = 168 << 10, /* a slab shares L2 with B */
     SLAB_ROWS = 448,        /* positions of a slab: beyond, lines that slabs share are a small part already */
     LINE_BYTES = 16 << 20,  /* at most, of a slab of one line, which may be as long as a sound: each worker has one */
 };
