@@ -62,11 +62,12 @@ void cek__conv_windows(const conv_desc *d, windows *out);
 /* The family in whose words windows of x are read, where no word has channels of two pixels; NULL: none; forward.c. */
 const cpu_words *cek__conv_window_words(const conv_desc *d, const cpu_config *config);
 
-void cek__conv_forward_plan(conv_plan *plan);
+/* Plans are made once: rather small than fast. */
+__attribute__((cold)) void cek__conv_forward_plan(conv_plan *plan);
 void cek__conv_forward_run(const conv_call *call, cpu_threads *threads, void *workspace);
-void cek__conv_data_plan(conv_plan *plan);
+__attribute__((cold)) void cek__conv_data_plan(conv_plan *plan);
 void cek__conv_data_run(const conv_call *call, cpu_threads *threads, void *workspace);
-void cek__conv_weights_plan(conv_plan *plan);
+__attribute__((cold)) void cek__conv_weights_plan(conv_plan *plan);
 void cek__conv_weights_run(const conv_call *call, cpu_threads *threads, void *workspace);
 
 /* Packed weights: the panel that begins at a group's output channel `col`, and the callback of a product whose owner is
@@ -79,7 +80,7 @@ void cek__depthwise_plan(conv_plan *plan);
 void cek__depthwise_run(const conv_call *call, cpu_threads *threads, void *workspace);
 
 /* Backward-data by products of whole pixels; scatter.c. */
-void cek__scatter_plan(conv_plan *plan);
+__attribute__((cold)) void cek__scatter_plan(conv_plan *plan);
 void cek__scatter_run(const conv_call *call, cpu_threads *threads, void *workspace);
 
 /* Several pixels as one; pixels.c. choose - whether that pays for a product of windows: then plan->d is the convolution

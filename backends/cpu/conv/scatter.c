@@ -18,7 +18,8 @@ enum {
     ROWS = 448,                /* of a product: packing the weights is some 1% of it */
     TASKS = 16,                /* that are wanted at least */
     LINES_MIN = 8,             /* of a task: an edge costs another packing of the weights */
-    CHANNELS = 128             /* of a task, over its taps along w */
+    CHANNELS = 192,            /* of a task, over its taps along w */
+    SHARING = 4                /* tasks, from which on weights are packed for all of them */
 };
 
 /* Whether images are single slices, all of whose lines every product may serve. */
@@ -113,6 +114,14 @@ static double cost_of(const conv_desc *d, const cpu_config *config, const scatte
                      (double)(d->kernel[1] * adds * (ADD + ADD_VECTOR * ceil_div(taps / adds, vl))));
 }
 
+/* Each task packs its weights for every product: less than they wait for where few tasks share them. Heights must begin
+ * with panels, whichever of them a product serves. */
+static int64_t packed_floats(const conv_desc *d, const cpu_config *config, const scatter_plan *s)
+{
+    const int shared = slices(d) * s->parts >= SHARING * s->images;
+    return shared && d->kernel[2] * s->tap % config->kernels->nr == 0 ? conv_group_out(d) * conv_taps(d) * s->tap : 0;
+}
+
 void cek__scatter_plan(conv_plan *plan)
 {
     scatter_plan *s = &plan->scatter;
@@ -125,7 +134,9 @@ void cek__scatter_plan(conv_plan *plan)
     s->worker_bytes = cek__walk_scratch(&s->sizes, plan->config->kernels->nr, NULL, &none) +
                       (size_t)(s->sum_floats + s->line_floats) * 4;
     s->cost = cost_of(&plan->d, plan->config, s);
-    plan->workspace_bytes = (size_t)plan->workers * s->worker_bytes;
+    s->packed_floats = packed_floats(&plan->d, plan->config, s);
+    plan->workspace_bytes = (size_t)(plan->d.groups * s->blocks * s->packed_floats * 4) +
+                            (size_t)plan->workers * s->worker_bytes;
 }
 
 /* One task: lines [first, last) of slice d of images [image, image + images). */
@@ -133,7 +144,8 @@ typedef struct task {
     const conv_call *call;
     product_part part; /* A is dy, by its pixels */
     int64_t group, channel, channels;
-    int64_t tap; /* columns from one tap to the next */
+    int64_t tap;   /* columns from one tap to the next */
+    float *packed; /* weights of the block: [block of k][panel][k][nr], where there are such */
     int64_t image, images, d, first, last;
     float *sum, *line;
     walk_scratch scratch;
@@ -154,6 +166,18 @@ static void give_weights(const void *part, int64_t k, int64_t depth, int64_t col
                            to->b + done * depth, depth * nr);
     }
     cek__pack_b_panels(nr, depth, cols, to);
+}
+
+static void give_packed(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
+{
+    const product_part *p = part;
+    const task *t = p->owner;
+    const int64_t nr = p->kernels->nr;
+    const float *at = t->packed + k * conv_taps(&t->call->plan->d) * t->tap + col * depth;
+
+    for (const float **panel = to->b_panel; cols > 0; cols -= nr, at += depth * nr)
+        *panel++ = at;
+    cek__walk_offsets(to->b_offset, depth, nr);
 }
 
 /* Adds one pixel's products for one line of taps to the line of dx, from pixel `w` on. */
@@ -208,7 +232,7 @@ static void product_add(task *t, int64_t row, int64_t rows, int64_t depth, int64
                      .mc = s->sizes.mc,
                      .kc = s->sizes.kc,
                      .a = cek__product_a,
-                     .b = give_weights,
+                     .b = s->packed_floats ? give_packed : give_weights,
                      .take = take_pixels,
                      .source = &t->part };
 
@@ -290,13 +314,15 @@ static void task_open(const run *r, int64_t number, int worker, task *t)
     const int64_t in = conv_group_in(d), out = conv_group_out(d), part = number % s->parts;
     const int64_t block = number / s->parts % s->blocks, group = number / s->parts / s->blocks % d->groups;
     const int64_t slice = number / s->parts / s->blocks / d->groups * s->images;
-    char *at = r->scratch + (size_t)worker * s->worker_bytes;
+    float *packed = (float *)(void *)r->scratch;
+    char *at = r->scratch + (size_t)(d->groups * s->blocks * s->packed_floats * 4) + (size_t)worker * s->worker_bytes;
     /* pixels that follow each other fall into different sets of the cache as they lie */
     const int direct = d->y == CPU_F32 && out == d->out_channels && out <= plan->config->kc;
 
     *t = (task){ .call = r->call,
                  .group = group,
                  .channel = block * s->channels,
+                 .packed = packed + (group * s->blocks + block) * s->packed_floats,
                  .image = slice / d->in[0],
                  .d = slice % d->in[0],
                  .first = part * s->lines };
@@ -330,6 +356,24 @@ static void task_run(void *arg, int64_t number, int worker)
     task_finish(&t);
 }
 
+/* The weights of one line of taps, of a block of channels. */
+static void pack_task(void *arg, int64_t number, int worker)
+{
+    const run *r = arg;
+    const conv_desc *d = &r->call->plan->d;
+    const scatter_plan *s = &r->call->plan->scatter;
+    const int64_t lines = d->kernel[0] * d->kernel[1];
+    task t;
+
+    task_open(r, number / lines * s->parts, worker, &t);
+    const int64_t taps = d->kernel[2] * t.tap, col = number % lines * taps;
+    for (int64_t k = 0, depth; k < conv_group_out(d); k += depth) {
+        depth = least(conv_group_out(d) - k, s->sizes.kc);
+        t.scratch.b = t.packed + k * lines * taps + col * depth;
+        give_weights(&t.part, k, depth, col, taps, &t.scratch);
+    }
+}
+
 void cek__scatter_run(const conv_call *call, cpu_threads *threads, void *workspace)
 {
     const conv_desc *d = &call->plan->d;
@@ -337,6 +381,8 @@ void cek__scatter_run(const conv_call *call, cpu_threads *threads, void *workspa
     run r = { call, workspace };
     const int64_t groups_of_slices = ceil_div(slices(d), s->images);
 
-    cek__threads_run(s->cost < PRODUCT_SERIAL_CYCLES ? NULL : threads,
-                     groups_of_slices * d->groups * s->blocks * s->parts, task_run, &r);
+    threads = s->cost < PRODUCT_SERIAL_CYCLES ? NULL : threads;
+    if (s->packed_floats)
+        cek__threads_run(threads, d->groups * s->blocks * d->kernel[0] * d->kernel[1], pack_task, &r);
+    cek__threads_run(threads, groups_of_slices * d->groups * s->blocks * s->parts, task_run, &r);
 }

@@ -19,7 +19,8 @@ typedef struct scatter_plan {
     walk_sizes sizes;
     int64_t sum_floats, line_floats; /* of a task's part of dx; of the room that finishing takes */
     size_t worker_bytes;
-    double cost; /* estimated cycles, of one worker */
+    int64_t packed_floats; /* of the weights of a group's block, packed for all tasks; 0: each packs what it needs */
+    double cost;           /* estimated cycles, of one worker */
 } scatter_plan;
 
 #endif
