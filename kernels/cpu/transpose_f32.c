@@ -6,6 +6,8 @@
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/vector.h"
 
+enum { STRIP = 32 /* floats of each row at a time: 32 rows and their places in the result stay in L1 */ };
+
 /* Row r of a block; lanes i and j of two rows in turn; lanes i and i + 1 of both. */
 #define BLOCK(name, vector, memory, ROW, TURN, PAIR)                                \
     static inline void name(const float *from, int64_t ld, float *to, int64_t ldto) \
@@ -57,8 +59,6 @@ static void strip(int64_t rows, int64_t columns, const float *from, int64_t ld, 
         for (int64_t j = 0; j < columns; j++)
             to[j * ldto + i] = from[i * ld + j];
 }
-
-enum { STRIP = 32 /* floats of each row at a time: 32 rows and their places in the result stay in L1 */ };
 
 void ISA_NAME(transpose_f32)(int64_t rows, int64_t columns, const float *from, int64_t ld, float *to, int64_t ldto)
 {
