@@ -49,7 +49,7 @@ int cek__conv_slabs_plan(conv_plan *plan);
  * conv_call. */
 walk_give_a *cek__conv_give_a(const conv_plan *plan);
 
-/* The product of a convolution of one tap, whose operands are matrices, as any such product is planned. */
+/* The operands of a convolution of one tap, and how deep its blocks are: as those of any product of matrices. */
 static inline void cek__conv_matrix_plan(conv_plan *plan, gemm_matrix a, gemm_matrix b)
 {
     const product_plan *p = &plan->product;

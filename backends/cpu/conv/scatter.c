@@ -119,7 +119,9 @@ static double cost_of(const conv_desc *d, const cpu_config *config, const scatte
 static int64_t packed_floats(const conv_desc *d, const cpu_config *config, const scatter_plan *s)
 {
     const int shared = slices(d) * s->parts >= SHARING * s->images;
-    return shared && d->kernel[2] * s->tap % config->kernels->nr == 0 ? conv_group_out(d) * conv_taps(d) * s->tap : 0;
+    if (!shared || d->kernel[2] * s->tap % config->kernels->nr != 0)
+        return 0;
+    return round_up(conv_group_out(d) * conv_taps(d) * s->tap, 16); /* whole lines of the cache */
 }
 
 void cek__scatter_plan(conv_plan *plan)

@@ -2,6 +2,7 @@
  *
  * Owns: the count of steps, and the numbers that depend on it, computed once per run in f64.
  * Must not know: what else the step or update block is for. */
+#include <float.h>
 #include <math.h>
 #if defined __SSE__
 #include <xmmintrin.h>
@@ -50,12 +51,19 @@ static uint64_t flush_begin(void)
 static void flush_end(uint64_t before)
 {
 #if defined __SSE__
-    _mm_setcsr((unsigned)before);
+    _mm_setcsr((unsigned)before | (_mm_getcsr() & 0x3f)); /* with what was raised meanwhile */
 #elif defined __aarch64__
     __asm__ volatile("msr fpcr, %0" : : "r"(before));
 #else
     (void)before;
 #endif
+}
+
+/* Still more than 0 where denormal numbers are taken for it: what has no gradient is 0 / epsilon. */
+static float epsilon_of(const cek_optimizer_desc *d)
+{
+    const float epsilon = (float)d->epsilon;
+    return d->epsilon > 0 && epsilon < FLT_MIN ? FLT_MIN : epsilon;
 }
 
 /* `n` elements from `at` on. */
@@ -123,7 +131,7 @@ static void numbers(job *j, const cek_step_block *step, const cek_update_block *
         .rest2 = (float)-expm1(ln2),
         .rate = (float)(lr / -expm1((double)t * ln1)),
         .root = (float)(1 / sqrt(-expm1((double)t * ln2))),
-        .epsilon = (float)d->epsilon,
+        .epsilon = epsilon_of(d),
     };
     j->sgd = (cpu_sgd){
         .grad_scale = (float)scale,
@@ -142,13 +150,13 @@ static void numbers(job *j, const cek_step_block *step, const cek_update_block *
         .decay = (float)d->decay,
         .rest = (float)(1 - d->decay),
         .momentum = (float)d->momentum,
-        .epsilon = (float)d->epsilon,
+        .epsilon = epsilon_of(d),
     };
     j->adagrad = (cpu_adagrad){
         .grad_scale = (float)scale,
         .weight_decay = coupled,
         .rate = (float)(lr / (1 + (double)(t - 1) * d->decay)),
-        .epsilon = (float)d->epsilon,
+        .epsilon = epsilon_of(d),
     };
 }
 

@@ -33,7 +33,7 @@ typedef struct product_plan {
     int ahead;             /* B, whose rows lie as rows of floats, is fetched, and packed, while tiles work (walk.h) */
     int thin;              /* B is read where it lies (thin.c) */
     product_sum sum;       /* side output: sums over k of A by row, or of B by column */
-    pack_way way_a, way_b; /* how A and B lie in memory, for the estimate of time */
+    pack_way way_a, way_b; /* how A and B are brought to the tiles */
     pack_way copy_a;       /* where keeps_a: how A is packed, should reading it in place not pay */
     int store_across;      /* C's rows do not lie in memory as rows, for the estimate */
     int64_t row_unit;      /* tasks begin at multiples of this many rows; 0 = the tile's */
