@@ -492,6 +492,39 @@ START_TEST(the_low_copy_is_the_parameters_rounded_and_the_rest_is_left_alone)
 }
 END_TEST
 
+START_TEST(a_parameter_without_a_gradient_stays_whatever_is_above_0_in_epsilon)
+{
+    enum { N = 100 };
+    static float p[N], g[N], m[N], v[N];
+    const cek_param_range range = { 0, N, 0, 0 };
+    cek_step_block step = { .ln_beta1 = { logf(0.9f), 0 }, .ln_beta2 = { logf(0.999f), 0 }, .lr = { { 0.01f, 0 } } };
+    uint64_t state[32];
+    cek_optimizer_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_OPTIMIZER, .operands = 0x3f },
+                             .count = N,
+                             .ranges = &range,
+                             .range_count = 1,
+                             .range_size = sizeof range,
+                             .epsilon = 1e-40, /* denormal */
+                             .algorithm = CEK_OPTIMIZER_ADAM,
+                             .type = CEK_F32 };
+    operand o[] = { { 0, p, N * 4, OUT },
+                    { 1, g, N * 4, IN },
+                    { 2, m, N * 4, OUT },
+                    { 3, v, N * 4, OUT },
+                    { 4, state, sizeof state, OUT },
+                    { 5, &step, sizeof step, IN } };
+
+    for (int f = 0; f < form_count(); f++) {
+        for (int i = 0; i < N; i++)
+            p[i] = (float)i;
+        memset(state, 0, sizeof state);
+        ck_assert_uint_eq(run_op(form(f), &d.op, o, 6, 0), CEK_OK);
+        for (int i = 0; i < N; i++)
+            must(p[i] == (float)i, "p[%d] is %g", i, p[i]);
+    }
+}
+END_TEST
+
 START_TEST(moments_without_a_gradient_end_and_denormal_numbers_count_after_the_step)
 {
     enum { N = 70000 }; /* for several threads */
@@ -565,6 +598,7 @@ void add_training(Suite *suite)
     tcase_add_loop_test(cases, random_numbers_are_those_of_the_header, 0, RANDOMS);
     tcase_add_loop_test(cases, optimizers_step_as_the_reference_does, 0, OPTIMIZERS);
     tcase_add_test(cases, the_low_copy_is_the_parameters_rounded_and_the_rest_is_left_alone);
+    tcase_add_test(cases, a_parameter_without_a_gradient_stays_whatever_is_above_0_in_epsilon);
     tcase_add_test(cases, moments_without_a_gradient_end_and_denormal_numbers_count_after_the_step);
     suite_add_tcase(suite, cases);
 }

@@ -58,8 +58,8 @@ static const geometry geometries[] = {
      * image; a long line; all of it in groups */
     { 2, 150, 12, 1, { NONE, { 7, 3, 2, 1, 1, 1 }, { 6, 3, 2, 1, 1, 1 } } },
     { 35, 5, 7, 1, { NONE, { 4, 3, 2, 1, 1, 1 }, { 5, 3, 2, 1, 0, 1 } } },
-    /* of one tap and one channel weights are a row, packed ahead or not; more columns than a task has */
-    { 30, 1, 2100, 1, { NONE, { 4, 1, 1, 1, 0, 0 }, { 3, 1, 1, 1, 0, 0 } } },
+    /* of one tap and one channel weights are a row, packed ahead or not; several tasks, each of some columns */
+    { 1, 1, 60000, 1, { NONE, { 4, 1, 1, 1, 0, 0 }, { 4, 1, 1, 1, 0, 0 } } },
     /* weights packed for all tasks: of several blocks of k; of groups and slices */
     { 4, 100, 400, 1, { NONE, { 5, 3, 2, 1, 1, 1 }, { 4, 3, 2, 1, 1, 1 } } },
     { 2, 192, 20, 2, { { 3, 2, 1, 1, 1, 0 }, { 5, 3, 2, 1, 1, 1 }, { 4, 3, 2, 1, 1, 1 } } },

@@ -46,13 +46,11 @@ void cek__conv_forward_plan(conv_plan *plan)
         .way_a = PACK_ALONG,
         .way_b = PACK_ALONG,
     };
-    if (plan->method == CONV_MATRIX) {
+    if (plan->method == CONV_MATRIX)
         cek__conv_matrix_plan(plan, (gemm_matrix){ d->x, d->in_channels, 1, 0 },
                               (gemm_matrix){ d->w, 1, plan->product.k, 0 });
-        plan->product.ahead &= !d->packed; /* panels lie elsewhere */
-    } else {
+    else
         words_plan(plan);
-    }
     if (plan->method == CONV_WINDOWS && cek__conv_slabs_plan(plan))
         plan->method = CONV_SLABS;
     cek__product_plan(&plan->product);

@@ -58,6 +58,12 @@ static int a_comes_ahead(const run *r, const product_part *p)
     return r->source->a == cek__product_a && p->a.type == CPU_F32 && p->a.way == PACK_ALONG && !p->a.words;
 }
 
+/* Rows of B likewise; who hands out B by a function of its own may have it elsewhere. */
+static int b_comes_ahead(const run *r)
+{
+    return r->plan->ahead && r->source->b == cek__product_b;
+}
+
 void cek__product_take(const void *part, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c,
                        int64_t ldc, const walk_scratch *scratch)
 {
@@ -102,7 +108,7 @@ static void block_task(void *arg, int64_t task, int worker)
                .a = r->source->a,
                .b = r->source->b,
                .a_ahead = a_comes_ahead(r, &p) ? a_ahead : NULL,
-               .ahead = plan->ahead ? b_ahead : NULL,
+               .b_ahead = b_comes_ahead(r) ? b_ahead : NULL,
                .source = &p };
     walk_task t = { .row = row_block * plan->sizes.mb,
                     .col = col_block * plan->sizes.nb,

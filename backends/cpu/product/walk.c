@@ -126,9 +126,9 @@ typedef struct course {
     int64_t sweeps;    /* panels of A that the whole block takes, at most as many as there are */
 } course;
 
-static course course_of(const block *b, int64_t depth, int64_t panel_tiles, int64_t panels)
+static course course_of(const block *b, int64_t stretches, int64_t panel_tiles, int64_t panels)
 {
-    const int64_t stretches = ceil_div(depth, cpu_stretch(depth)), parts = ceil_div(b->rows, stretches);
+    const int64_t parts = ceil_div(b->rows, stretches);
     const int64_t tiles = parts * ceil_div(b->cols, LINE * CPU_LINES_AHEAD);
     return (course){ stretches, parts, b->at ? least(ceil_div(tiles, panel_tiles), panels) : 0 };
 }
@@ -159,8 +159,9 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     cpu_gemm_edge *const *edge = w->words ? w->words->edge : w->kernels->edge;
     const int64_t nr = panel_columns(w), panel_tiles = ceil_div(cols, nr);
     const int64_t panels = ceil_div(rows, s->a_rows[0]) + f->behind;
-    const course a_course = course_of(&f->a, depth, panel_tiles, panels);
-    const course b_course = course_of(&f->b, depth, panel_tiles, panels);
+    const int64_t stretches = ceil_div(depth, cpu_stretch(depth));
+    const course a_course = course_of(&f->a, stretches, panel_tiles, panels);
+    const course b_course = course_of(&f->b, stretches, panel_tiles, panels);
     const int runs = w->words == NULL && cpu_stretch(depth) >= CPU_RUN && is_runs(s->a_offset, depth, 1) &&
                      is_runs(s->b_offset, depth, (uint32_t)nr);
 
@@ -180,7 +181,7 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
                 ldnext = f->a.ld;
             } else if (a_next) {
                 ldnext = LINE * CPU_LINES_AHEAD;
-                next = a_next + jp * a_course.stretches * ldnext;
+                next = a_next + jp * stretches * ldnext;
             }
             if (lies && ip == 0 && left >= nr)
                 copy[height](depth, a, lda, s->a_offset, lies + jp * nr, s->pixel_offset, c + jp * nr, ldc, store, next,
@@ -226,17 +227,17 @@ static block block_at(walk_ahead *ahead, const walk *w, int64_t row, int64_t col
 }
 
 /* The block of B that follows columns `col` of block `k`. */
-static block b_next(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t col, int64_t cols)
+static block b_block_next(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t col, int64_t cols)
 {
-    if (w->ahead && col + cols < t->cols)
-        return block_at(w->ahead, w, k, t->col + col + cols, depth, cols);
-    if (w->ahead && k + depth < t->k + t->depth)
-        return block_at(w->ahead, w, k + depth, t->col, depth, cols);
+    if (w->b_ahead && col + cols < t->cols)
+        return block_at(w->b_ahead, w, k, t->col + col + cols, depth, cols);
+    if (w->b_ahead && k + depth < t->k + t->depth)
+        return block_at(w->b_ahead, w, k + depth, t->col, depth, cols);
     return (block){ 0 };
 }
 
 /* The block of A that is packed after rows `i` of block `k`. */
-static block a_next(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t i, int64_t rows)
+static block a_block_next(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t i, int64_t rows)
 {
     if (w->a_ahead && i + rows < t->rows)
         return block_at(w->a_ahead, w, t->row + i + rows, k, least(t->rows - i - rows, rows), depth);
@@ -254,8 +255,8 @@ static const float *b_take(const walk *w, const walk_task *t, int64_t k, int64_t
     int64_t row_bytes = 0;
     walk_scratch rest = *s;
 
-    if (w->ahead && w->b_floats && !t->col_sum && whole > 0 && t->rows > w->kernels->mr)
-        lies = (const float *)(const void *)w->ahead(w->source, k, t->col + col, &row_bytes);
+    if (w->b_ahead && w->b_floats && !t->col_sum && whole > 0 && t->rows > w->kernels->mr)
+        lies = (const float *)(const void *)w->b_ahead(w->source, k, t->col + col, &row_bytes);
     if (lies == NULL || depth * (row_bytes < 0 ? -row_bytes : row_bytes) > INT32_MAX) {
         w->b(w->source, k, depth, t->col + col, cols, s);
         return NULL;
@@ -283,7 +284,7 @@ void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
         for (int64_t col = 0, lda = 0; col < t->cols; col += nc) {
             const int64_t depth = least(end - k, w->kc), cols = least(t->cols - col, nc);
             const cpu_store store = t->add || k > t->k ? CPU_ADD : t->stream ? CPU_STREAM : CPU_STORE;
-            fetch f = { .b = b_next(w, t, k, depth, col, cols) };
+            fetch f = { .b = b_block_next(w, t, k, depth, col, cols) };
             const float *lies = b_take(w, t, k, depth, col, cols, s);
             if (t->col_sum)
                 sum_columns(w, s, cols, depth, t->col_sum + col);
@@ -295,7 +296,7 @@ void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
                     lda = w->a(w->source, t->row + i, rows, k, depth, &at);
                 if (col == 0 && t->row_sum)
                     sum_rows(w, &at, rows, lda, depth, t->row_sum + i);
-                f.a = col == 0 ? a_next(w, t, k, depth, i, rows) : (block){ 0 };
+                f.a = col == 0 ? a_block_next(w, t, k, depth, i, rows) : (block){ 0 };
                 f.behind = ceil_div(t->rows - i - rows, at.a_rows[0]);
                 f.panels = w->a_floats ? col > 0 : lda >= depth && lda <= depth + depth / 4;
                 if (col > 0 && w->a_floats)

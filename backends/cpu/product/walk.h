@@ -51,8 +51,8 @@ typedef void walk_give_b(const void *source, int64_t k, int64_t depth, int64_t c
 typedef void walk_take(const void *source, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c,
                        int64_t ldc, const walk_scratch *scratch);
 
-/* Where a row of A or B begins at column `col`, and the distance of rows in bytes: what a later block
- * will read. */
+/* Where a row of A or B begins at column `col`, and the distance of rows in bytes: what this block or
+ * a later one reads. */
 typedef const char *walk_ahead(const void *source, int64_t row, int64_t col, int64_t *row_bytes);
 
 typedef struct walk {
@@ -66,7 +66,8 @@ typedef struct walk {
     walk_give_b *b;
     walk_take *take;     /* or NULL */
     walk_ahead *a_ahead; /* or NULL: A lies there as floats, and the next block's rows are fetched into L2 */
-    walk_ahead *ahead; /* or NULL: B lies there as floats; full panels, if there is space, are packed by the tiles that
+    walk_ahead
+        *b_ahead; /* or NULL: B lies there as floats; full panels, if there is space, are packed by the tiles that
                           read them first, if several will, and the next block is fetched into L2 during this one's
                           last tiles */
     const void *source;
