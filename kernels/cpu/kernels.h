@@ -26,8 +26,29 @@ enum { CPU_MR_MAX = 32, CPU_NR_MAX = 64 }; /* bounds of every kernel's tile */
  * looks ahead by itself. */
 enum { CPU_ROWS_AHEAD = 2 };
 
-/* What comes near while a tile works: lines side by side, once in a stretch of steps of k. */
-enum { CPU_LINES_AHEAD = 4 };
+/* Rows of memory that come into L2 while tiles work: once in a stretch of steps of k CPU_LINES_AHEAD lines, side by
+ * side along a row, with which processors go on by themselves, then along the next row. Every tile goes on where the
+ * one before ended, be the addresses what they may. */
+enum { CPU_LINES_AHEAD = 4, CPU_FLOATS_AHEAD = 16 * CPU_LINES_AHEAD };
+typedef struct cpu_ahead {
+    const float *at;
+    int64_t left, of; /* as many lines each: of this row, of a row */
+    int64_t skip;     /* floats from behind a row's last lines to the next row */
+    int64_t rows;     /* that are left, or fewer than 1 */
+} cpu_ahead;
+
+/* `rows` rows of `columns` floats, the first at `at`, `ld` apart. */
+static inline cpu_ahead cpu_ahead_rows(const float *at, int64_t rows, int64_t columns, int64_t ld)
+{
+    const int64_t of = (columns + CPU_FLOATS_AHEAD - 1) / CPU_FLOATS_AHEAD;
+    return (cpu_ahead){ .at = at, .left = of, .of = of, .skip = ld - of * CPU_FLOATS_AHEAD, .rows = rows };
+}
+
+/* Nothing: lines that are in L1 anyway. */
+static inline cpu_ahead cpu_ahead_none(const float *near)
+{
+    return cpu_ahead_rows(near, 0, 1, 0);
+}
 
 /* Steps of k that a tile writes out one after the other, without a counter, where it may. */
 enum { CPU_RUN = 4 };
@@ -35,7 +56,8 @@ enum { CPU_RUN = 4 };
 /* The steps of a stretch, whole runs if it can be: fewer where k would end before each of 16 rows of C had one. */
 static inline int64_t cpu_stretch(int64_t depth)
 {
-    return depth < 32 ? 1 : depth < 64 ? 2 : depth < 128 ? CPU_RUN : 2 * CPU_RUN;
+    /* 1, from 32 on 2, from 64 on 4, from 128 on 8 */
+    return 1 << (27 - __builtin_clz((unsigned)(depth < 128 ? depth : 128) | 16));
 }
 
 /* How a tile's sums meet C. CPU_STREAM is CPU_STORE past the caches, for a C that would only push
@@ -49,19 +71,17 @@ typedef enum { CPU_STORE, CPU_ADD, CPU_STREAM } cpu_store;
  *
  * A(i,k) is a[i * lda + a_offset[k]]; row k of B is nr contiguous floats at b + b_offset[k]; row i
  * of C is at c + i * ldc. Through the tables the tile reads packed panels, strided matrices and
- * windows of images alike; they cost nothing measurable. Each stretch of k begins by prefetching
- * CPU_LINES_AHEAD lines into L2: first those at `next` (which may be any address), then those
- * ldnext floats further on, and so forth.
+ * windows of images alike; they cost nothing measurable.
  * `runs`: of every CPU_RUN steps from the first on, offsets count on by 1 of A and by nr of B.
  * `rows` are those of the table's entry, for functions that stand there more than once. */
 typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
-                           const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,
-                           int64_t ldnext, int runs, int rows);
+                           const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, int runs,
+                           int rows);
 
 /* The same, and row k of B is written to to + k * nr: a panel is packed by the first rows of A that it meets. */
 typedef void cpu_gemm_copy(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
-                           const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,
-                           int64_t ldnext, float *to);
+                           const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,
+                           float *to);
 
 /* As cpu_gemm_tile of fewer columns, 1 <= columns < nr: nothing beyond them is read of B or written to C, and half of
  * them cost half. */
@@ -93,7 +113,7 @@ typedef struct cpu_words {
     cpu_type type; /* of both operands */
     int unit;
     int mr, nr;                 /* rows and columns of the full tile */
-    cpu_gemm_tile *const *gemm; /* [rows], as cpu_kernels'; need not fetch `next` */
+    cpu_gemm_tile *const *gemm; /* [rows], as cpu_kernels'; need not fetch ahead */
     cpu_gemm_edge *const *edge; /* the same */
     int step;   /* words of k that are taken at once: depth is a multiple, and zeros fill up what is missing */
     int height; /* rows that are taken at once: panels of A begin at multiples, and may be read to the next one */

@@ -97,15 +97,14 @@ static inline __attribute__((always_inline)) void rows_add(int rows, int vectors
 static inline __attribute__((always_inline)) void tile(int rows, int vectors, int is_edge, int64_t last, int64_t depth,
                                                        const float *a, int64_t lda, const int32_t *a_offset,
                                                        const float *b, const int32_t *b_offset, float *c, int64_t ldc,
-                                                       cpu_store store, const float *next, int64_t ldnext, int runs,
-                                                       float *to)
+                                                       cpu_store store, cpu_ahead *ahead, int runs, float *to)
 {
     vf sum[TILE_ROWS][TILE_VECTORS] = { 0 };
     strides by = { 4 * lda, 12 * lda, 20 * lda, 28 * lda };
     __asm__("" : "+r"(by.one), "+r"(by.three), "+r"(by.five), "+r"(by.seven));
     const int64_t stretch = cpu_stretch(depth);
     const float *meets = c;
-    const int64_t ahead = to && depth > 1 ? COPY_AHEAD * (int64_t)(b_offset[1] - b_offset[0]) : 0;
+    const int64_t rows_ahead = to && depth > 1 ? COPY_AHEAD * (int64_t)(b_offset[1] - b_offset[0]) : 0;
     int left = store == CPU_STREAM ? 0 : rows;
 
     if (depth < 1 || (is_edge && last >= VL + (vectors == 1 && HAS_MASKS)))
@@ -117,10 +116,15 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
                 __builtin_prefetch(meets + j * VL, 1, 3);
             meets += ldc;
         }
-        if (!is_edge) {
+        if (!is_edge && vectors == TILE_VECTORS) {
             for (int i = 0; i < CPU_LINES_AHEAD; i++)
-                __builtin_prefetch(next + i * 16, 0, 2);
-            next += ldnext;
+                __builtin_prefetch(ahead->at + i * 16, 0, 2);
+            ahead->at += CPU_FLOATS_AHEAD;
+            if (--ahead->left == 0) {
+                ahead->at += ahead->skip;
+                ahead->left = ahead->of;
+                ahead->rows--;
+            }
         }
         for (; TILE_RUNS && runs && stop - k >= CPU_RUN; k += CPU_RUN) {
             const float *column = b + b_offset[k];
@@ -148,7 +152,7 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
                 UNROLL
                 for (int j = 0; j < vectors; j++) {
                     v_store(to + j * VL, y[j]);
-                    __builtin_prefetch(column + ahead + j * VL + VL - 1, 0, 3);
+                    __builtin_prefetch(column + rows_ahead + j * VL + VL - 1, 0, 3);
                 }
                 to += TILE_COLUMNS;
             }
@@ -195,41 +199,41 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
     }
 }
 
-#define TILE(rows)                                                                                                 \
-    static void gemm_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,   \
-                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,    \
-                            int64_t ldnext, int runs, int entry)                                                   \
-    {                                                                                                              \
-        (void)entry;                                                                                               \
-        tile(rows, TILE_VECTORS, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, next, ldnext, runs,   \
-             NULL);                                                                                                \
-    }                                                                                                              \
-    static void edge_##rows(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,  \
-                            const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,       \
-                            int entry)                                                                             \
-    {                                                                                                              \
-        (void)entry;                                                                                               \
-        if (columns == VL && !HAS_MASKS)                                                                           \
-            tile(rows, 1, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, b, 0, 0, NULL);              \
-        else if (columns <= VL)                                                                                    \
-            tile(rows, 1, 1, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0, 0, NULL);      \
-        else if (TILE_WHOLE) {                                                                                     \
-            float sum[rows * TILE_COLUMNS] __attribute__((aligned(64)));                                           \
-            gemm_##rows(depth, a, lda, a_offset, b, b_offset, sum, TILE_COLUMNS, CPU_STORE, b, 0, 0, rows);        \
-            edge_store(rows, columns, sum, c, ldc, store);                                                         \
-        } else                                                                                                     \
-            tile(rows, 2, 1, columns - VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0, 0, NULL); \
+#define TILE(rows)                                                                                                \
+    static void gemm_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,  \
+                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,    \
+                            int runs, int entry)                                                                  \
+    {                                                                                                             \
+        (void)entry;                                                                                              \
+        tile(rows, TILE_VECTORS, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, runs, NULL);  \
+    }                                                                                                             \
+    static void edge_##rows(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, \
+                            const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,      \
+                            int entry)                                                                            \
+    {                                                                                                             \
+        (void)entry;                                                                                              \
+        if (columns == VL && !HAS_MASKS)                                                                          \
+            tile(rows, 1, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0, NULL);             \
+        else if (columns <= VL)                                                                                   \
+            tile(rows, 1, 1, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0, NULL);        \
+        else if (TILE_WHOLE) {                                                                                    \
+            float sum[rows * TILE_COLUMNS] __attribute__((aligned(64)));                                          \
+            cpu_ahead none = cpu_ahead_none(b);                                                                   \
+            gemm_##rows(depth, a, lda, a_offset, b, b_offset, sum, TILE_COLUMNS, CPU_STORE, &none, 0, rows);      \
+            edge_store(rows, columns, sum, c, ldc, store);                                                        \
+        } else                                                                                                    \
+            tile(rows, 2, 1, columns - VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0, NULL);   \
     }
 
 #if defined TILE_COPY
-#define COPY(rows)                                                                                                 \
-    static void copy_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,   \
-                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, const float *next,    \
-                            int64_t ldnext, float *to)                                                             \
-    {                                                                                                              \
-        if (to == NULL)                                                                                            \
-            __builtin_unreachable();                                                                               \
-        tile(rows, TILE_VECTORS, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, next, ldnext, 0, to); \
+#define COPY(rows)                                                                                               \
+    static void copy_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b, \
+                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,   \
+                            float *to)                                                                           \
+    {                                                                                                            \
+        if (to == NULL)                                                                                          \
+            __builtin_unreachable();                                                                             \
+        tile(rows, TILE_VECTORS, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, 0, to);      \
     }
 #else
 #define COPY(rows)

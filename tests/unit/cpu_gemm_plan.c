@@ -268,6 +268,36 @@ START_TEST(full_panels_of_b_are_packed_by_the_first_tiles_that_read_them)
 }
 END_TEST
 
+/* With which processors go on by themselves: a line of each row in turn would be a page for every line. */
+START_TEST(tiles_ask_for_whole_rows_one_after_the_other)
+{
+    enum { DEPTH = 200, STRETCHES = 25, COLUMNS = 130, PARTS = 3, LD = 1000, ROWS = STRETCHES / PARTS };
+    static float a[DEPTH], b[DEPTH * CPU_NR_MAX], to[DEPTH * CPU_NR_MAX], c[CPU_NR_MAX], rows[LD * (ROWS + 1)];
+    int32_t a_offset[DEPTH], b_offset[DEPTH];
+    const cpu_config *config;
+
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        const int nr = config->kernels->nr;
+        cek__walk_offsets(a_offset, DEPTH, 1);
+        cek__walk_offsets(b_offset, DEPTH, nr);
+        for (int tile = 0; tile < 3; tile++) {
+            cpu_ahead ahead = cpu_ahead_rows(rows, ROWS, COLUMNS, LD), none = cpu_ahead_none(rows);
+            for (int asks = 1; asks >= 0; asks--)
+                if (tile == 0)
+                    config->kernels->copy[1](DEPTH, a, DEPTH, a_offset, b, b_offset, c, nr, CPU_STORE,
+                                             asks ? &ahead : &none, to);
+                else
+                    config->kernels->gemm[1](DEPTH, a, DEPTH, a_offset, b, b_offset, c, nr, CPU_STORE,
+                                             asks ? &ahead : &none, tile == 1, 1);
+            ck_assert_ptr_eq(none.at, rows);
+            ck_assert_ptr_eq(ahead.at, rows + ROWS * LD + CPU_FLOATS_AHEAD);
+            ck_assert_int_eq(ahead.left, PARTS - 1);
+            ck_assert_int_eq(ahead.rows, 0);
+        }
+    }
+}
+END_TEST
+
 /* As walk.h has it: behind partial results, too, whose number may be odd. */
 START_TEST(a_worker_s_memory_is_aligned)
 {
@@ -397,6 +427,7 @@ int main(void)
     tcase_add_test(tests, of_few_columns_rows_are_read_where_they_lie_in_deep_blocks);
     tcase_add_test(tests, rows_that_meet_in_one_set_of_l1_are_few_in_a_panel);
     tcase_add_test(tests, full_panels_of_b_are_packed_by_the_first_tiles_that_read_them);
+    tcase_add_test(tests, tiles_ask_for_whole_rows_one_after_the_other);
     tcase_add_test(tests, a_worker_s_memory_is_aligned);
     tcase_add_test(tests, a_product_of_some_microseconds_is_shared_with_few_workers_and_wakes_nobody);
     tcase_add_test(tests, products_of_the_smallest_networks_are_the_callers_alone);

@@ -84,14 +84,14 @@ static void products(const run *r, int64_t tiles, int64_t columns, int64_t depth
     const cpu_kernels *kernels = r->kernels;
     const layout *l = &r->l;
     const int64_t nr = kernels->nr, height = walk_panel_rows(tiles, kernels->mr);
-    const int64_t ahead = 16 * CPU_LINES_AHEAD, stretches = ceil_div(depth, cpu_stretch(depth));
 
     for (int64_t p = 0; p < r->w->planes; p++, v += l->plane, u += l->panel_plane, m += l->sum_plane)
         for (int64_t j = 0; j < columns; j += nr) {
             const float *b = u + j / nr * l->panel, *next = j + nr < columns ? b + l->panel : u + l->panel_plane;
-            for (int64_t i = 0; i < tiles; i += height, next += stretches * ahead) /* each fetches a part of the next */
+            cpu_ahead ahead = cpu_ahead_rows(next, 1, INT32_MAX, 0);
+            for (int64_t i = 0; i < tiles; i += height)
                 kernels->gemm[least(height, tiles - i)](depth, v + i * l->row, l->row, r->a_offset, b, r->b_offset,
-                                                        m + i * l->sum_row + j, l->sum_row, store, next, ahead, 1,
+                                                        m + i * l->sum_row + j, l->sum_row, store, &ahead, 1,
                                                         (int)least(height, tiles - i));
         }
 }

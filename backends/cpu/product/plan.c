@@ -83,14 +83,11 @@ static int64_t columns_most(const product_plan *p)
 static void blocks_choose(product_plan *p)
 {
     const int64_t nc_max = columns_most(p);
-    int64_t nb_max = p->keeps_a ? round_up(p->n, p->nr) : nc_max;
+    const int64_t nb_max = p->keeps_a ? round_up(p->n, p->nr) : nc_max;
     const int64_t kept = KEPT_A_BYTES / (4 * walk_row_floats(p->sizes.kc));
     /* panels have any height: tasks are alike */
     const int64_t unit = p->row_unit ? p->row_unit : p->words ? p->words->height : 1;
 
-    /* of few rows B comes from memory as fast as it can: C, met by each block of k, shall not have to as well */
-    if (p->split_depth > p->sizes.kc && p->m <= p->config->mc)
-        nb_max = most(least(nb_max, SCRATCH_C_BYTES / (4 * p->m)), p->nr);
     p->cost = 0;
     for (int64_t cols = ceil_div(p->n, nb_max), tries = 0; tries < BLOCKS_MAX; cols++, tries++) {
         const int64_t nb = ceil_div(ceil_div(p->n, cols), p->nr) * p->nr;

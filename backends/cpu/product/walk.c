@@ -100,43 +100,15 @@ static void sum_columns(const walk *w, const walk_scratch *s, int64_t cols, int6
     }
 }
 
-/* Rows of memory that will be packed, or at == NULL: none. */
-typedef struct block {
-    const float *at;
-    int64_t ld, rows, cols;
-} block;
-
 /* What comes into L2 while tiles work: during the first panels of A the rows of its next block, during the last ones
  * the next block of B, between them the next panel of A, which may have gone to L3 since it was packed, or lies where
- * no panel came by yet. */
+ * no panel came by yet. Without rows: nothing. */
 typedef struct fetch {
-    block a, b;
+    cpu_ahead a, b;
     int64_t behind;      /* panels of A behind this block of it */
     bool panels;         /* the next one of A is asked for */
     const float *a_next; /* the first of these, or NULL */
 } fetch;
-
-enum { LINE = 16 /* floats */ };
-
-/* How tiles fetch a block: CPU_LINES_AHEAD lines of a row at a time and row after row, since each row is in a page of
- * its own. */
-typedef struct course {
-    int64_t stretches; /* of a tile */
-    int64_t parts;     /* tiles for all rows of as many lines */
-    int64_t sweeps;    /* panels of A that the whole block takes, at most as many as there are */
-} course;
-
-static course course_of(const block *b, int64_t stretches, int64_t panel_tiles, int64_t panels)
-{
-    const int64_t parts = ceil_div(b->rows, stretches);
-    const int64_t tiles = parts * ceil_div(b->cols, LINE * CPU_LINES_AHEAD);
-    return (course){ stretches, parts, b->at ? least(ceil_div(tiles, panel_tiles), panels) : 0 };
-}
-
-static const float *course_at(const course *c, const block *b, int64_t tile)
-{
-    return b->at + tile / c->parts * LINE * CPU_LINES_AHEAD + tile % c->parts * c->stretches * b->ld;
-}
 
 /* Whether runs of k lie as tiles want them: each step `step` behind the one before. */
 static bool is_runs(const int32_t *offset, int64_t depth, uint32_t step)
@@ -152,42 +124,32 @@ static bool is_runs(const int32_t *offset, int64_t depth, uint32_t step)
 /* All tiles of a block: `rows` rows of A against `cols` columns. Where `lies` is not NULL, full panels of B lie there,
  * in rows at pixel_offset, and the first panel of A packs them. */
 static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_t depth, float *c, int64_t ldc,
-                  cpu_store store, const fetch *f, const float *lies, const walk_scratch *s)
+                  cpu_store store, fetch *f, const float *lies, const walk_scratch *s)
 {
     cpu_gemm_copy *const *copy = w->kernels->copy;
     cpu_gemm_tile *const *gemm = w->words ? w->words->gemm : w->kernels->gemm;
     cpu_gemm_edge *const *edge = w->words ? w->words->edge : w->kernels->edge;
     const int64_t nr = panel_columns(w), panel_tiles = ceil_div(cols, nr);
     const int64_t panels = ceil_div(rows, s->a_rows[0]) + f->behind;
-    const int64_t stretches = ceil_div(depth, cpu_stretch(depth));
-    const course a_course = course_of(&f->a, stretches, panel_tiles, panels);
-    const course b_course = course_of(&f->b, stretches, panel_tiles, panels);
+    /* of A, which bring the next block of B */
+    const int64_t b_panels = ceil_div(f->b.rows * f->b.of, most(panel_tiles * ceil_div(depth, cpu_stretch(depth)), 1));
     const int runs = w->words == NULL && cpu_stretch(depth) >= CPU_RUN && is_runs(s->a_offset, depth, 1) &&
                      is_runs(s->b_offset, depth, (uint32_t)nr);
 
     for (int64_t ip = 0, i = 0; i < rows; c += s->a_rows[ip++] * ldc) {
-        const int64_t height = s->a_rows[ip], b_sweep = b_course.sweeps - (panels - ip);
+        const int64_t height = s->a_rows[ip];
         const float *a = s->a_panel[ip];
         i += height;
         const float *a_next = !f->panels ? NULL : i < rows ? s->a_panel[ip + 1] : f->a_next;
+        cpu_ahead next = cpu_ahead_rows(a_next ? a_next : a, 0, a_next ? INT32_MAX : 1, 0);
         for (int64_t jp = 0, left = cols; left > 0; jp++, left -= nr) {
-            const float *b = s->b_panel[jp], *next = b; /* lines that are in L1 anyway */
-            int64_t ldnext = 0;
-            if (f->b.at && b_sweep >= 0) {
-                next = course_at(&b_course, &f->b, b_sweep * panel_tiles + jp);
-                ldnext = f->b.ld;
-            } else if (ip < a_course.sweeps) {
-                next = course_at(&a_course, &f->a, ip * panel_tiles + jp);
-                ldnext = f->a.ld;
-            } else if (a_next) {
-                ldnext = LINE * CPU_LINES_AHEAD;
-                next = a_next + jp * stretches * ldnext;
-            }
+            const float *b = s->b_panel[jp];
+            cpu_ahead *ahead = f->b.rows > 0 && panels - ip <= b_panels ? &f->b : f->a.rows > 0 ? &f->a : &next;
             if (lies && ip == 0 && left >= nr)
-                copy[height](depth, a, lda, s->a_offset, lies + jp * nr, s->pixel_offset, c + jp * nr, ldc, store, next,
-                             ldnext, s->b + jp * depth * nr);
+                copy[height](depth, a, lda, s->a_offset, lies + jp * nr, s->pixel_offset, c + jp * nr, ldc, store,
+                             ahead, s->b + jp * depth * nr);
             else if (left >= nr)
-                gemm[height](depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, ldc, store, next, ldnext, runs,
+                gemm[height](depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, ldc, store, ahead, runs,
                              (int)height);
             else
                 edge[height](left, depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, ldc, store, (int)height);
@@ -218,30 +180,30 @@ static walk_scratch rows_scratch(const walk *w, const walk_scratch *s, int64_t i
     return at;
 }
 
-static block block_at(walk_ahead *ahead, const walk *w, int64_t row, int64_t col, int64_t rows, int64_t cols)
+static cpu_ahead block_at(walk_ahead *ahead, const walk *w, int64_t row, int64_t col, int64_t rows, int64_t cols)
 {
     int64_t row_bytes;
     const char *at = ahead(w->source, row, col, &row_bytes);
 
-    return (block){ (const float *)(const void *)at, row_bytes / 4, rows, cols };
+    return cpu_ahead_rows((const float *)(const void *)at, rows, cols, row_bytes / 4);
 }
 
 /* The block of B that follows columns `col` of block `k`. */
-static block b_block_next(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t col, int64_t cols)
+static cpu_ahead b_block_next(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t col, int64_t cols)
 {
     if (w->b_ahead && col + cols < t->cols)
         return block_at(w->b_ahead, w, k, t->col + col + cols, depth, cols);
     if (w->b_ahead && k + depth < t->k + t->depth)
         return block_at(w->b_ahead, w, k + depth, t->col, depth, cols);
-    return (block){ 0 };
+    return (cpu_ahead){ 0 };
 }
 
 /* The block of A that is packed after rows `i` of block `k`. */
-static block a_block_next(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t i, int64_t rows)
+static cpu_ahead a_block_next(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t i, int64_t rows)
 {
     if (w->a_ahead && i + rows < t->rows)
         return block_at(w->a_ahead, w, t->row + i + rows, k, least(t->rows - i - rows, rows), depth);
-    return (block){ 0 };
+    return (cpu_ahead){ 0 };
 }
 
 /* Packs columns [col, col + cols) of a block of B, or where they lie in rows of memory and several panels of A will
@@ -296,7 +258,7 @@ void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
                     lda = w->a(w->source, t->row + i, rows, k, depth, &at);
                 if (col == 0 && t->row_sum)
                     sum_rows(w, &at, rows, lda, depth, t->row_sum + i);
-                f.a = col == 0 ? a_block_next(w, t, k, depth, i, rows) : (block){ 0 };
+                f.a = col == 0 ? a_block_next(w, t, k, depth, i, rows) : (cpu_ahead){ 0 };
                 f.behind = ceil_div(t->rows - i - rows, at.a_rows[0]);
                 f.panels = w->a_floats ? col > 0 : lda >= depth && lda <= depth + depth / 4;
                 if (col > 0 && w->a_floats)
