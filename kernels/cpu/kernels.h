@@ -32,22 +32,33 @@ enum { CPU_ROWS_AHEAD = 2 };
 enum { CPU_LINES_AHEAD = 4, CPU_FLOATS_AHEAD = 16 * CPU_LINES_AHEAD };
 typedef struct cpu_ahead {
     const float *at;
-    int64_t left, of; /* as many lines each: of this row, of a row */
-    int64_t skip;     /* floats from behind a row's last lines to the next row */
-    int64_t rows;     /* that are left, or fewer than 1 */
+    int64_t step;      /* CPU_FLOATS_AHEAD, or 0: always the same lines */
+    const float *end;  /* of this row: steps end there */
+    int64_t width, ld; /* floats of a row, to the next row */
+    int64_t rows;      /* that are left, or fewer than 1 */
 } cpu_ahead;
 
-/* `rows` rows of `columns` floats, the first at `at`, `ld` apart. */
+/* `rows` rows of `columns` floats, the first at `at`, `ld` apart; a single one where they lie side by side. */
 static inline cpu_ahead cpu_ahead_rows(const float *at, int64_t rows, int64_t columns, int64_t ld)
 {
-    const int64_t of = (columns + CPU_FLOATS_AHEAD - 1) / CPU_FLOATS_AHEAD;
-    return (cpu_ahead){ .at = at, .left = of, .of = of, .skip = ld - of * CPU_FLOATS_AHEAD, .rows = rows };
+    if (ld >= columns && ld < columns + CPU_FLOATS_AHEAD) {
+        columns += (rows - 1) * ld;
+        rows = 1;
+    }
+    const int64_t width = (columns + CPU_FLOATS_AHEAD - 1) / CPU_FLOATS_AHEAD * CPU_FLOATS_AHEAD;
+    return (cpu_ahead){ at, CPU_FLOATS_AHEAD, at + width, width, ld, rows };
+}
+
+/* All that follows `at`. */
+static inline cpu_ahead cpu_ahead_from(const float *at)
+{
+    return (cpu_ahead){ .at = at, .step = CPU_FLOATS_AHEAD };
 }
 
 /* Nothing: lines that are in L1 anyway. */
 static inline cpu_ahead cpu_ahead_none(const float *near)
 {
-    return cpu_ahead_rows(near, 0, 1, 0);
+    return (cpu_ahead){ .at = near };
 }
 
 /* Steps of k that a tile writes out one after the other, without a counter, where it may. */

@@ -105,12 +105,14 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
     const int64_t stretch = cpu_stretch(depth);
     const float *meets = c;
     const int64_t rows_ahead = to && depth > 1 ? COPY_AHEAD * (int64_t)(b_offset[1] - b_offset[0]) : 0;
+    const int has_runs = TILE_RUNS && !(__builtin_constant_p(runs) && !runs);
+    const int64_t run = runs ? CPU_RUN : INT64_MAX; /* one comparison for both: is it one, and is there one more */
     int left = store == CPU_STREAM ? 0 : rows;
 
     if (depth < 1 || (is_edge && last >= VL + (vectors == 1 && HAS_MASKS)))
         __builtin_unreachable();
     for (int64_t k = 0; k < depth;) {
-        const int64_t stop = depth - k < stretch ? depth : k + stretch;
+        const int64_t stop = k + stretch < depth ? k + stretch : depth;
         if (left-- > 0) {
             for (int j = 0; j < vectors; j++)
                 __builtin_prefetch(meets + j * VL, 1, 3);
@@ -119,14 +121,14 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
         if (!is_edge && vectors == TILE_VECTORS) {
             for (int i = 0; i < CPU_LINES_AHEAD; i++)
                 __builtin_prefetch(ahead->at + i * 16, 0, 2);
-            ahead->at += CPU_FLOATS_AHEAD;
-            if (--ahead->left == 0) {
-                ahead->at += ahead->skip;
-                ahead->left = ahead->of;
+            ahead->at += ahead->step;
+            if (ahead->at == ahead->end) {
+                ahead->end += ahead->ld;
+                ahead->at = ahead->end - ahead->width;
                 ahead->rows--;
             }
         }
-        for (; TILE_RUNS && runs && stop - k >= CPU_RUN; k += CPU_RUN) {
+        for (; has_runs && stop - k >= run; k += CPU_RUN) {
             const float *column = b + b_offset[k];
             const bases at = bases_of(rows, a + a_offset[k], &by);
             UNROLL

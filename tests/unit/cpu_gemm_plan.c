@@ -291,7 +291,7 @@ START_TEST(tiles_ask_for_whole_rows_one_after_the_other)
                                              asks ? &ahead : &none, tile == 1, 1);
             ck_assert_ptr_eq(none.at, rows);
             ck_assert_ptr_eq(ahead.at, rows + ROWS * LD + CPU_FLOATS_AHEAD);
-            ck_assert_int_eq(ahead.left, PARTS - 1);
+            ck_assert_ptr_eq(ahead.end, ahead.at + (PARTS - 1) * CPU_FLOATS_AHEAD);
             ck_assert_int_eq(ahead.rows, 0);
         }
     }

@@ -131,8 +131,9 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     cpu_gemm_edge *const *edge = w->words ? w->words->edge : w->kernels->edge;
     const int64_t nr = panel_columns(w), panel_tiles = ceil_div(cols, nr);
     const int64_t panels = ceil_div(rows, s->a_rows[0]) + f->behind;
-    /* of A, which bring the next block of B */
-    const int64_t b_panels = ceil_div(f->b.rows * f->b.of, most(panel_tiles * ceil_div(depth, cpu_stretch(depth)), 1));
+    const int64_t stretches = panel_tiles * ceil_div(depth, cpu_stretch(depth)); /* of a panel of A */
+    /* panels that bring the next block of B */
+    const int64_t b_panels = ceil_div(f->b.rows * f->b.width, stretches * CPU_FLOATS_AHEAD);
     const int runs = w->words == NULL && cpu_stretch(depth) >= CPU_RUN && is_runs(s->a_offset, depth, 1) &&
                      is_runs(s->b_offset, depth, (uint32_t)nr);
 
@@ -141,7 +142,7 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
         const float *a = s->a_panel[ip];
         i += height;
         const float *a_next = !f->panels ? NULL : i < rows ? s->a_panel[ip + 1] : f->a_next;
-        cpu_ahead next = cpu_ahead_rows(a_next ? a_next : a, 0, a_next ? INT32_MAX : 1, 0);
+        cpu_ahead next = a_next ? cpu_ahead_from(a_next) : cpu_ahead_none(a);
         for (int64_t jp = 0, left = cols; left > 0; jp++, left -= nr) {
             const float *b = s->b_panel[jp];
             cpu_ahead *ahead = f->b.rows > 0 && panels - ip <= b_panels ? &f->b : f->a.rows > 0 ? &f->a : &next;
