@@ -120,8 +120,9 @@ static void gemm(int64_t depth, const float *a, int64_t lda, const int32_t *a_of
 }
 
 static void edge(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
-                 const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, int rows)
+                 const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, int runs, int rows)
 {
+    (void)runs;
     tile(rows, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store);
 }
 

@@ -25,7 +25,6 @@ extern cpu_gemm_edge *const ISA_NAME(gemm_bf16_edges)[CPU_MR_MAX + 1];
 #define TILE_NAME gemm_bf16_tiles
 #define TILE_EDGE gemm_bf16_edges
 #define TILE_RUNS 0
-#define TILE_WHOLE 1
 #define TILE_X vf
 #define TILE_ALL all
 #define TILE_ADD add_pairs

@@ -5,7 +5,6 @@
 
 #define TILE_NAME gemm_f32_tiles
 #define TILE_EDGE gemm_f32_edges
-#define TILE_WHOLE 0
 #if defined CEK_ISA_AVX512
 #define TILE_RUNS 1 /* 14 x 32 gain 2 to 3% */
 #else

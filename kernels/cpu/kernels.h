@@ -94,10 +94,12 @@ typedef void cpu_gemm_copy(int64_t depth, const float *a, int64_t lda, const int
                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,
                            float *to);
 
-/* As cpu_gemm_tile of fewer columns, 1 <= columns < nr: nothing beyond them is read of B or written to C, and half of
- * them cost half. */
+/* As cpu_gemm_tile of fewer columns, 1 <= columns < nr: half of them cost half. Nothing beyond them is written to C.
+ * Of B's rows nr floats are read; where columns <= nr / 2 no more than these, but nr / 2 where B comes in runs. `runs`:
+ * 0, or by what B's offsets count on in runs. */
 typedef void cpu_gemm_edge(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
-                           const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, int rows);
+                           const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, int runs,
+                           int rows);
 
 /* A product of a few rows, whose B is read once, where it lies:
  *
@@ -118,8 +120,7 @@ typedef struct cpu_thin {
 } cpu_thin;
 
 /* A family of tiles for products of a type that is narrower than a float: what a tile takes for a float is then a word
- * of `unit` elements that are neighbours in k, and its depth counts words. Panels of A and B are always packed, so
- * that edges may read whole ones. */
+ * of `unit` elements that are neighbours in k, and its depth counts words. Panels of A and B are always packed. */
 typedef struct cpu_words {
     cpu_type type; /* of both operands */
     int unit;

@@ -5,7 +5,7 @@
  * and, where it is defined, TILE_COPY: tiles that copy B as they read it.
  * Whoever includes it says what a word of 4 bytes is: TILE_ALL(p) has it as a TILE_X, every lane of a vector or what
  * multiplies one, TILE_ADD(x, y, sum) multiplies and adds.
- * TILE_WHOLE: rows of B may be read whole whatever is wanted of them. TILE_RUNS: runs of k are written out.
+ * TILE_RUNS: runs of k are written out.
  * Must not know: where A and B come from (packed panels or the caller's own memory; see
  * cpu_gemm_tile), blocks, threads.
  *
@@ -90,11 +90,9 @@ static inline __attribute__((always_inline)) void rows_add(int rows, int vectors
     }
 }
 
-/* `is_edge`: of the last vector `last` columns are wanted: not all, except of an only one where masks cost nothing.
- *
- * The innermost loop has one branch, and of additions what multiply-adds leave room for: what else there is to do waits
+/* The innermost loop has one branch, and of additions what multiply-adds leave room for: what else there is to do waits
  * for the end of a stretch of k. */
-static inline __attribute__((always_inline)) void tile(int rows, int vectors, int is_edge, int64_t last, int64_t depth,
+static inline __attribute__((always_inline)) void tile(int rows, int vectors, int64_t last, int64_t depth,
                                                        const float *a, int64_t lda, const int32_t *a_offset,
                                                        const float *b, const int32_t *b_offset, float *c, int64_t ldc,
                                                        cpu_store store, cpu_ahead *ahead, int runs, float *to)
@@ -105,11 +103,12 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
     const int64_t stretch = cpu_stretch(depth);
     const float *meets = c;
     const int64_t rows_ahead = to && depth > 1 ? COPY_AHEAD * (int64_t)(b_offset[1] - b_offset[0]) : 0;
+    const int is_part = vectors == 1;
     const int has_runs = TILE_RUNS && !(__builtin_constant_p(runs) && !runs);
     const int64_t run = runs ? CPU_RUN : INT64_MAX; /* one comparison for both: is it one, and is there one more */
     int left = store == CPU_STREAM ? 0 : rows;
 
-    if (depth < 1 || (is_edge && last >= VL + (vectors == 1 && HAS_MASKS)))
+    if (depth < 1)
         __builtin_unreachable();
     for (int64_t k = 0; k < depth;) {
         const int64_t stop = k + stretch < depth ? k + stretch : depth;
@@ -118,7 +117,7 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
                 __builtin_prefetch(meets + j * VL, 1, 3);
             meets += ldc;
         }
-        if (!is_edge && vectors == TILE_VECTORS) {
+        if (vectors == TILE_VECTORS) {
             for (int i = 0; i < CPU_LINES_AHEAD; i++)
                 __builtin_prefetch(ahead->at + i * 16, 0, 2);
             ahead->at += ahead->step;
@@ -136,7 +135,8 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
                 vf y[TILE_VECTORS];
                 UNROLL
                 for (int j = 0; j < vectors; j++)
-                    y[j] = v_load(column + i * TILE_COLUMNS + j * VL);
+                    y[j] = v_load(column + j * VL);
+                column += vectors == TILE_VECTORS ? TILE_COLUMNS : runs;
                 rows_add(rows, vectors, &at, i, &by, y, sum);
             }
         }
@@ -146,10 +146,9 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
             vf y[TILE_VECTORS];
             UNROLL
             for (int j = 0; j < vectors; j++)
-                if (!is_edge || j + 1 < vectors)
-                    y[j] = v_load(column + j * VL);
-                else
-                    y[j] = HAS_PARTS ? v_load_part(column + j * VL, last) : v_load_lanes(column + j * VL, last);
+                y[j] = vectors == TILE_VECTORS ? v_load(column + j * VL)
+                       : HAS_PARTS             ? v_load_part(column, last)
+                                               : v_load_lanes(column, last);
             if (to) {
                 UNROLL
                 for (int j = 0; j < vectors; j++) {
@@ -161,15 +160,12 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
             rows_add(rows, vectors, &at, 0, &by, y, sum);
         }
     }
-    if (is_edge && !HAS_PARTS) {
-        float part[TILE_ROWS][TILE_COLUMNS];
+    if (is_part && !HAS_PARTS && last < VL) {
+        float part[TILE_ROWS * TILE_COLUMNS];
         UNROLL
-        for (int i = 0; i < rows; i++) {
-            UNROLL
-            for (int j = 0; j < vectors; j++)
-                v_store(part[i] + j * VL, sum[i][j]);
-        }
-        edge_store(rows, (vectors - 1) * VL + last, part[0], c, ldc, store);
+        for (int i = 0; i < rows; i++)
+            v_store(part + i * TILE_COLUMNS, sum[i][0]);
+        edge_store(rows, last, part, c, ldc, store);
         return;
     }
     if (store == CPU_ADD) {
@@ -178,10 +174,10 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
         for (int i = 0; i < rows; i++, from += ldc) {
             UNROLL
             for (int j = 0; j < vectors; j++)
-                sum[i][j] += is_edge && j + 1 == vectors ? v_load_part(from + j * VL, last) : v_load(from + j * VL);
+                sum[i][j] += is_part && HAS_PARTS ? v_load_part(from, last) : v_load(from + j * VL);
         }
     }
-    if (store == CPU_STREAM && (!is_edge || (vectors == 1 && last == VL))) {
+    if (store == CPU_STREAM && (!is_part || last == VL)) {
         UNROLL
         for (int i = 0; i < rows; i++, c += ldc) {
             UNROLL
@@ -194,37 +190,31 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
     for (int i = 0; i < rows; i++, c += ldc) {
         UNROLL
         for (int j = 0; j < vectors; j++)
-            if (is_edge && j + 1 == vectors)
-                v_store_part(c + j * VL, last, sum[i][j]);
+            if (is_part && HAS_PARTS)
+                v_store_part(c, last, sum[i][j]);
             else
                 v_store(c + j * VL, sum[i][j]);
     }
 }
 
-#define TILE(rows)                                                                                                \
-    static void gemm_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,  \
-                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,    \
-                            int runs, int entry)                                                                  \
-    {                                                                                                             \
-        (void)entry;                                                                                              \
-        tile(rows, TILE_VECTORS, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, runs, NULL);  \
-    }                                                                                                             \
-    static void edge_##rows(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, \
-                            const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,      \
-                            int entry)                                                                            \
-    {                                                                                                             \
-        (void)entry;                                                                                              \
-        if (columns == VL && !HAS_MASKS)                                                                          \
-            tile(rows, 1, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0, NULL);             \
-        else if (columns <= VL)                                                                                   \
-            tile(rows, 1, 1, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0, NULL);        \
-        else if (TILE_WHOLE) {                                                                                    \
-            float sum[rows * TILE_COLUMNS] __attribute__((aligned(64)));                                          \
-            cpu_ahead none = cpu_ahead_none(b);                                                                   \
-            gemm_##rows(depth, a, lda, a_offset, b, b_offset, sum, TILE_COLUMNS, CPU_STORE, &none, 0, rows);      \
-            edge_store(rows, columns, sum, c, ldc, store);                                                        \
-        } else                                                                                                    \
-            tile(rows, 2, 1, columns - VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, 0, NULL);   \
+static cpu_gemm_edge edge_whole;
+
+#define TILE(rows)                                                                                                     \
+    static void gemm_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,       \
+                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,         \
+                            int runs, int entry)                                                                       \
+    {                                                                                                                  \
+        (void)entry;                                                                                                   \
+        tile(rows, TILE_VECTORS, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, runs, NULL);          \
+    }                                                                                                                  \
+    static void edge_##rows(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,      \
+                            const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, int runs, \
+                            int entry)                                                                                 \
+    {                                                                                                                  \
+        if (columns > VL)                                                                                              \
+            edge_whole(columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, runs, entry);                     \
+        else                                                                                                           \
+            tile(rows, 1, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, runs, NULL);             \
     }
 
 #if defined TILE_COPY
@@ -235,7 +225,7 @@ static inline __attribute__((always_inline)) void tile(int rows, int vectors, in
     {                                                                                                            \
         if (to == NULL)                                                                                          \
             __builtin_unreachable();                                                                             \
-        tile(rows, TILE_VECTORS, 0, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, 0, to);      \
+        tile(rows, TILE_VECTORS, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, 0, to);         \
     }
 #else
 #define COPY(rows)
@@ -259,7 +249,23 @@ TILES(13) TILES(14)
     /* clang-format on */
 
     cpu_gemm_tile *const ISA_NAME(TILE_NAME)[CPU_MR_MAX + 1] = TILE_TABLE(gemm);
+
 cpu_gemm_edge *const ISA_NAME(TILE_EDGE)[CPU_MR_MAX + 1] = TILE_TABLE(edge);
+
+/* Of columns that need two vectors all sums are made, and those that are wanted taken. */
+static void edge_whole(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+                       const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, int runs,
+                       int rows)
+{
+    float sum[TILE_ROWS * TILE_COLUMNS] __attribute__((aligned(64)));
+    cpu_ahead none = cpu_ahead_none(b);
+
+    for (int i = 0; store == CPU_ADD && i < rows; i++)
+        __builtin_prefetch(c + i * ldc, 1, 3);
+    ISA_NAME(TILE_NAME)
+    [rows](depth, a, lda, a_offset, b, b_offset, sum, TILE_COLUMNS, CPU_STORE, &none, runs == TILE_COLUMNS, rows);
+    edge_store(rows, columns, sum, c, ldc, store);
+}
 #if defined TILE_COPY
 cpu_gemm_copy *const ISA_NAME(TILE_COPY)[CPU_MR_MAX + 1] = TILE_TABLE(copy);
 #endif

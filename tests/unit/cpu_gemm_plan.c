@@ -214,12 +214,13 @@ static int64_t lying_a(const void *source, int64_t row, int64_t rows, int64_t k,
     return WALK_DEPTH;
 }
 
-static void lying_b(const void *source, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
+static walk_edge lying_b(const void *source, int64_t k, int64_t depth, int64_t col, int64_t cols,
+                         const walk_scratch *to)
 {
     const lying *l = source;
     const pack_operand b = pack_of(l->b, CPU_F32, WALK_COLUMNS, 1, PACK_ACROSS);
     ((lying *)(uintptr_t)l)->packed += cols;
-    cek__pack_b(l->kernels, &b, k, depth, col, cols, to);
+    return cek__pack_b(l->kernels, &b, k, depth, col, cols, to);
 }
 
 static const char *lying_ahead(const void *source, int64_t k, int64_t col, int64_t *row_bytes)

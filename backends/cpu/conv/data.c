@@ -49,7 +49,8 @@ void cek__conv_data_plan(conv_plan *plan)
 
 /* Row (tap, out channel) of B is the input channels of that tap: rows of a matrix for as long as
  * the tap stays the same. */
-static void give_weights(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
+static walk_edge give_weights(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols,
+                              const walk_scratch *to)
 {
     const product_part *p = part;
     const conv_call *call = p->owner;
@@ -64,6 +65,7 @@ static void give_weights(const void *part, int64_t k, int64_t depth, int64_t col
         kk += run;
     }
     cek__pack_b_panels(nr, depth, cols, to);
+    return WALK_WHOLE;
 }
 
 /* The rows of a spread product: each pixel of dy becomes one of dx, and the others of its cell, which are no window's,

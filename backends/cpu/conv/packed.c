@@ -62,7 +62,8 @@ const float *cek__conv_packed_panel(const conv_call *call, int64_t group, int64_
     return (const float *)call->args->w + (group * panels(plan) + col / plan->config->kernels->nr) * panel_floats(plan);
 }
 
-void cek__conv_packed_b(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
+walk_edge cek__conv_packed_b(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols,
+                             const walk_scratch *to)
 {
     const product_part *p = part;
     const conv_call *call = p->owner;
@@ -71,4 +72,5 @@ void cek__conv_packed_b(const void *part, int64_t k, int64_t depth, int64_t col,
     for (int64_t j = 0; j < cols; j += nr)
         to->b_panel[j / nr] = cek__conv_packed_panel(call, p->index, col + j) + k * nr;
     cek__walk_offsets(to->b_offset, depth, nr);
+    return WALK_WHOLE;
 }

@@ -154,7 +154,8 @@ typedef struct task {
 } task;
 
 /* Weights as B: a column for each tap and channel of the block. */
-static void give_weights(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
+static walk_edge give_weights(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols,
+                              const walk_scratch *to)
 {
     const product_part *p = part;
     const task *t = p->owner;
@@ -168,9 +169,11 @@ static void give_weights(const void *part, int64_t k, int64_t depth, int64_t col
                            to->b + done * depth, depth * nr);
     }
     cek__pack_b_panels(nr, depth, cols, to);
+    return WALK_WHOLE;
 }
 
-static void give_packed(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
+static walk_edge give_packed(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols,
+                             const walk_scratch *to)
 {
     const product_part *p = part;
     const task *t = p->owner;
@@ -180,6 +183,7 @@ static void give_packed(const void *part, int64_t k, int64_t depth, int64_t col,
     for (const float **panel = to->b_panel; cols > 0; cols -= nr, at += depth * nr)
         *panel++ = at;
     cek__walk_offsets(to->b_offset, depth, nr);
+    return WALK_WHOLE;
 }
 
 /* Adds one pixel's products for one line of taps to the line of dx, from pixel `w` on. */

@@ -102,7 +102,8 @@ void cek__conv_weights_plan(conv_plan *plan)
 }
 
 /* Windows as B: a row at a time through a line, then cut into panels. */
-static void give_windows(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
+static walk_edge give_windows(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols,
+                              const walk_scratch *to)
 {
     const product_part *p = part;
     const conv_call *call = p->owner;
@@ -112,9 +113,11 @@ static void give_windows(const void *part, int64_t k, int64_t depth, int64_t col
         p->kernels->panels(CPU_F32, 1, cols, nr, to->line, cols, to->b + kk * nr, depth * nr);
     }
     cek__pack_b_panels(nr, depth, cols, to);
+    return WALK_WHOLE;
 }
 
-static void give_slab(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
+static walk_edge give_slab(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols,
+                           const walk_scratch *to)
 {
     const product_part *p = part;
     const conv_call *call = p->owner;
@@ -126,6 +129,7 @@ static void give_slab(const void *part, int64_t k, int64_t depth, int64_t col, i
         cek__slab_taps(s, &call->plan->w, col + panel * nr, 1, &tap);
         to->b_panel[panel] = to->b + tap;
     }
+    return WALK_WHOLE;
 }
 
 /* Windows, transposed, as A: the channels of a line of taps follow each other, so they are panels

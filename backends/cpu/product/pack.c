@@ -82,15 +82,14 @@ int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t r
 /* Columns of B are rows of memory: each panel is a transpose. Types other than f32 are converted in
  * squares. */
 static void b_along(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col,
-                    int64_t cols, float *to)
+                    int64_t cols, int64_t width, float *to)
 {
-    const int64_t nr = kernels->nr;
-    for (int64_t j = 0; j < cols; j += nr, to += depth * nr) {
-        const int64_t n = cols - j < nr ? cols - j : nr;
-        if (n < nr)
-            memset(to, 0, (size_t)(depth * nr) * 4);
+    for (int64_t j = 0; j < cols; j += width, to += depth * width) {
+        const int64_t n = least(cols - j, width);
+        if (n < width)
+            memset(to, 0, (size_t)(depth * width) * 4);
         if (b->type == CPU_F32) {
-            kernels->transpose(n, depth, (const float *)element(b, k, col + j), b->col_stride, to, nr);
+            kernels->transpose(n, depth, (const float *)element(b, k, col + j), b->col_stride, to, width);
             continue;
         }
         for (int64_t kk = 0; kk < depth; kk += LINE) {
@@ -98,19 +97,35 @@ static void b_along(const cpu_kernels *kernels, const pack_operand *b, int64_t k
             const int64_t part = depth - kk < LINE ? depth - kk : LINE;
             for (int64_t i = 0; i < n; i++)
                 kernels->load(b->type, part, element(b, k + kk, col + j + i), square + i * LINE);
-            kernels->transpose(n, part, square, LINE, to + kk * nr, nr);
+            kernels->transpose(n, part, square, LINE, to + kk * width, width);
         }
     }
 }
 
 static void b_gather(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col,
-                     int64_t cols, float *to)
+                     int64_t cols, int64_t width, float *to)
 {
-    const int64_t nr = kernels->nr;
-    for (int64_t j = 0; j < cols; j += nr)
-        for (int64_t kk = 0; kk < depth; kk++, to += nr)
-            for (int64_t i = 0; i < nr; i++)
+    for (int64_t j = 0; j < cols; j += width)
+        for (int64_t kk = 0; kk < depth; kk++, to += width)
+            for (int64_t i = 0; i < width; i++)
                 to[i] = j + i < cols ? gather_one(kernels, b, k + kk, col + j + i) : 0;
+}
+
+/* Panels are where B is, except a last one whose rows end in the second half. */
+static walk_edge b_direct(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col,
+                          int64_t cols, const walk_scratch *to)
+{
+    const int64_t nr = kernels->nr, edge = cols % nr, last = cols - edge;
+
+    for (int64_t j = 0; j < cols; j += nr)
+        to->b_panel[j / nr] = (const float *)element(b, k, col + j);
+    cek__walk_offsets(to->b_offset, depth, b->row_stride);
+    if (edge <= nr / 2)
+        return edge % (nr / 2) ? WALK_PARTS : WALK_WHOLE;
+    kernels->panels(b->type, depth, edge, nr, element(b, k, col + last), b->row_stride, to->edge, depth * nr);
+    to->b_panel[last / nr] = to->edge;
+    cek__walk_offsets(to->edge_offset, depth, nr);
+    return WALK_APART;
 }
 
 void cek__pack_b_panels(int64_t nr, int64_t depth, int64_t cols, const walk_scratch *to)
@@ -120,25 +135,27 @@ void cek__pack_b_panels(int64_t nr, int64_t depth, int64_t cols, const walk_scra
     cek__walk_offsets(to->b_offset, depth, nr);
 }
 
-void cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col, int64_t cols,
-                 const walk_scratch *to)
+/* A panel alone that is half as wide, or less, is packed so: more of it is in L1. */
+walk_edge cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col,
+                      int64_t cols, const walk_scratch *to)
 {
-    const int64_t nr = kernels->nr;
+    const int64_t nr = kernels->nr, width = cols > nr / 2 ? nr : nr / 2;
+
     if (b->words) {
         cek__pack_words_b(kernels, b, k, depth, col, cols, to);
-        return;
+        return WALK_WHOLE;
     }
-    cek__pack_b_panels(nr, depth, cols, to);
+    cek__pack_b_panels(width, depth, cols, to);
     switch (b->way) {
-    case PACK_DIRECT:
-        for (int64_t p = 0; p * nr < cols; p++)
-            to->b_panel[p] = (const float *)element(b, k, col + p * nr);
-        cek__walk_offsets(to->b_offset, depth, b->row_stride);
-        return;
+    case PACK_DIRECT: return b_direct(kernels, b, k, depth, col, cols, to);
     case PACK_ACROSS:
-        kernels->panels(b->type, depth, cols, nr, element(b, k, col), b->row_stride, to->b, depth * nr);
-        return;
-    case PACK_ALONG: b_along(kernels, b, k, depth, col, cols, to->b); return;
-    case PACK_GATHER: b_gather(kernels, b, k, depth, col, cols, to->b); return;
+        kernels->panels(b->type, depth, cols, width, element(b, k, col), b->row_stride, to->b, depth * width);
+        break;
+    case PACK_ALONG: b_along(kernels, b, k, depth, col, cols, width, to->b); break;
+    case PACK_GATHER: b_gather(kernels, b, k, depth, col, cols, width, to->b); break;
     }
+    if (width == nr)
+        return WALK_WHOLE;
+    cek__walk_offsets(to->edge_offset, depth, width);
+    return WALK_APART;
 }

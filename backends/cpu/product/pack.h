@@ -54,8 +54,8 @@ static inline void cek__pack_row_ahead(const char *row, int64_t bytes)
 /* As walk_give_a and walk_give_b, with the kernels that do the work. */
 int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows, int64_t k,
                     int64_t depth, const walk_scratch *to);
-void cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col, int64_t cols,
-                 const walk_scratch *to);
+walk_edge cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col,
+                      int64_t cols, const walk_scratch *to);
 
 /* cek__pack_b_panels - for whoever packs B into to->b: panels of `depth` rows of nr, one after the other. */
 void cek__pack_b_panels(int64_t nr, int64_t depth, int64_t cols, const walk_scratch *to);

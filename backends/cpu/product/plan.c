@@ -143,6 +143,8 @@ static void sizes_complete(product_plan *p)
         s->a_floats = s->mc * walk_row_floats(s->kc);
     if (s->b_floats == 0 && p->way_b != PACK_DIRECT)
         s->b_floats = s->kc * round_up(s->nc ? s->nc : s->nb, p->nr);
+    if (s->b_floats == 0 && p->n % p->nr > p->nr / 2)
+        s->edge_floats = s->kc * p->nr;
     s->with_c = !p->in_place && p->splits == 1;
 }
 

@@ -28,10 +28,10 @@ int64_t cek__product_a(const void *part, int64_t row, int64_t rows, int64_t k, i
     return cek__pack_a(p->kernels, &p->a, row, rows, k, depth, to);
 }
 
-void cek__product_b(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
+walk_edge cek__product_b(const void *part, int64_t k, int64_t depth, int64_t col, int64_t cols, const walk_scratch *to)
 {
     const product_part *p = part;
-    cek__pack_b(p->kernels, &p->b, k, depth, col, cols, to);
+    return cek__pack_b(p->kernels, &p->b, k, depth, col, cols, to);
 }
 
 static const char *row_at(const pack_operand *m, int64_t row, int64_t col, int64_t *row_bytes)

@@ -22,6 +22,8 @@ size_t cek__walk_scratch(const walk_sizes *s, int64_t nr, void *base, walk_scrat
         blocks * s->mc * 8,
         blocks * s->a_floats * 4,
         s->b_floats * 4,
+        s->edge_floats * 4,
+        s->kc * 4,
         4 * round_up(s->nb, 16) * 4,
         s->with_c ? s->mb * width * 4 : 0,
     };
@@ -31,8 +33,8 @@ size_t cek__walk_scratch(const walk_sizes *s, int64_t nr, void *base, walk_scrat
         parts[i] = base ? (char *)base + used : NULL;
         used += (size_t)round_up(bytes[i], 64);
     }
-    *out = (walk_scratch){ parts[0], parts[1], parts[2], parts[3], parts[4],
-                           parts[5], parts[6], parts[7], parts[8], parts[9] };
+    *out = (walk_scratch){ parts[0], parts[1], parts[2], parts[3], parts[4],  parts[5],
+                           parts[6], parts[7], parts[8], parts[9], parts[10], parts[11] };
     return used;
 }
 
@@ -88,9 +90,14 @@ static void sum_rows(const walk *w, const walk_scratch *s, int64_t rows, int64_t
                 sum_lines(w, 1, depth, s->a_panel[p] + r * lda, s->a_offset, sum + i + r);
 }
 
-static void sum_columns(const walk *w, const walk_scratch *s, int64_t cols, int64_t depth, float *sum)
+static void sum_columns(const walk *w, const walk_scratch *s, int64_t cols, walk_edge edge, int64_t depth, float *sum)
 {
-    const int64_t nr = panel_columns(w);
+    const int64_t nr = panel_columns(w), last = cols / nr;
+
+    if (edge == WALK_APART) {
+        sum_lines(w, cols - last * nr, depth, s->b_panel[last], s->edge_offset, sum + last * nr);
+        cols = last * nr;
+    }
     /* panels that lie side by side, in an operand that is read in place, are the parts of its rows */
     for (int64_t p = 0, n; p * nr < cols; p += ceil_div(n, nr)) {
         for (n = nr; p * nr + n < cols && s->b_panel[p + n / nr] == s->b_panel[p] + n;)
@@ -121,10 +128,15 @@ static bool is_runs(const int32_t *offset, int64_t depth, uint32_t step)
     return breaks == 0;
 }
 
-/* All tiles of a block: `rows` rows of A against `cols` columns. Where `lies` is not NULL, full panels of B lie there,
- * in rows at pixel_offset, and the first panel of A packs them. */
+/* A block of B. */
+typedef struct b_block {
+    const float *lies; /* or NULL: full panels lie there, rows at pixel_offset, and the first panel of A packs them */
+    walk_edge edge;
+} b_block;
+
+/* All tiles of a block: `rows` rows of A against `cols` columns. */
 static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_t depth, float *c, int64_t ldc,
-                  cpu_store store, fetch *f, const float *lies, const walk_scratch *s)
+                  cpu_store store, fetch *f, b_block from, const walk_scratch *s)
 {
     cpu_gemm_copy *const *copy = w->kernels->copy;
     cpu_gemm_tile *const *gemm = w->words ? w->words->gemm : w->kernels->gemm;
@@ -134,8 +146,11 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     const int64_t stretches = panel_tiles * ceil_div(depth, cpu_stretch(depth)); /* of a panel of A */
     /* panels that bring the next block of B */
     const int64_t b_panels = ceil_div(f->b.rows * f->b.width, stretches * CPU_FLOATS_AHEAD);
-    const int runs = w->words == NULL && cpu_stretch(depth) >= CPU_RUN && is_runs(s->a_offset, depth, 1) &&
-                     is_runs(s->b_offset, depth, (uint32_t)nr);
+    const int a_runs = w->words == NULL && cpu_stretch(depth) >= CPU_RUN && is_runs(s->a_offset, depth, 1);
+    const int runs = a_runs && is_runs(s->b_offset, depth, (uint32_t)nr);
+    const int32_t *edge_offset = from.edge == WALK_APART ? s->edge_offset : s->b_offset;
+    const int edge_step = a_runs && from.edge != WALK_PARTS ? edge_offset[1] - edge_offset[0] : 0;
+    const int edge_runs = edge_step > 0 && is_runs(edge_offset, depth, (uint32_t)edge_step) ? edge_step : 0;
 
     for (int64_t ip = 0, i = 0; i < rows; c += s->a_rows[ip++] * ldc) {
         const int64_t height = s->a_rows[ip];
@@ -146,14 +161,15 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
         for (int64_t jp = 0, left = cols; left > 0; jp++, left -= nr) {
             const float *b = s->b_panel[jp];
             cpu_ahead *ahead = f->b.rows > 0 && panels - ip <= b_panels ? &f->b : f->a.rows > 0 ? &f->a : &next;
-            if (lies && ip == 0 && left >= nr)
-                copy[height](depth, a, lda, s->a_offset, lies + jp * nr, s->pixel_offset, c + jp * nr, ldc, store,
+            if (from.lies && ip == 0 && left >= nr)
+                copy[height](depth, a, lda, s->a_offset, from.lies + jp * nr, s->pixel_offset, c + jp * nr, ldc, store,
                              ahead, s->b + jp * depth * nr);
             else if (left >= nr)
                 gemm[height](depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, ldc, store, ahead, runs,
                              (int)height);
             else
-                edge[height](left, depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, ldc, store, (int)height);
+                edge[height](left, depth, a, lda, s->a_offset, b, edge_offset, c + jp * nr, ldc, store, edge_runs,
+                             (int)height);
         }
     }
 }
@@ -209,9 +225,9 @@ static cpu_ahead a_block_next(const walk *w, const walk_task *t, int64_t k, int6
 
 /* Packs columns [col, col + cols) of a block of B, or where they lie in rows of memory and several panels of A will
  * read them, only those that fill no panel: full ones are packed by the first tiles that read them, which multiply
- * while others would wait. Returns where these lie, or NULL. Offsets have 32 bits. */
-static const float *b_take(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t col, int64_t cols,
-                           const walk_scratch *s)
+ * while others would wait. Offsets have 32 bits. */
+static b_block b_take(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t col, int64_t cols,
+                      const walk_scratch *s)
 {
     const int64_t nr = panel_columns(w), whole = cols / nr;
     const float *lies = NULL;
@@ -220,19 +236,18 @@ static const float *b_take(const walk *w, const walk_task *t, int64_t k, int64_t
 
     if (w->b_ahead && w->b_floats && !t->col_sum && whole > 0 && t->rows > w->kernels->mr)
         lies = (const float *)(const void *)w->b_ahead(w->source, k, t->col + col, &row_bytes);
-    if (lies == NULL || depth * (row_bytes < 0 ? -row_bytes : row_bytes) > INT32_MAX) {
-        w->b(w->source, k, depth, t->col + col, cols, s);
-        return NULL;
-    }
+    if (lies == NULL || depth * (row_bytes < 0 ? -row_bytes : row_bytes) > INT32_MAX)
+        return (b_block){ NULL, w->b(w->source, k, depth, t->col + col, cols, s) };
     rest.b += whole * depth * nr;
     rest.b_panel += whole;
+    walk_edge edge = WALK_WHOLE;
     if (cols > whole * nr)
-        w->b(w->source, k, depth, t->col + col + whole * nr, cols - whole * nr, &rest);
+        edge = w->b(w->source, k, depth, t->col + col + whole * nr, cols - whole * nr, &rest);
     for (int64_t p = 0; p < whole; p++)
         s->b_panel[p] = s->b + p * depth * nr;
     cek__walk_offsets(s->b_offset, depth, nr);
     cek__walk_offsets(s->pixel_offset, depth, row_bytes / 4);
-    return lies;
+    return (b_block){ lies, edge };
 }
 
 void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
@@ -248,9 +263,9 @@ void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
             const int64_t depth = least(end - k, w->kc), cols = least(t->cols - col, nc);
             const cpu_store store = t->add || k > t->k ? CPU_ADD : t->stream ? CPU_STREAM : CPU_STORE;
             fetch f = { .b = b_block_next(w, t, k, depth, col, cols) };
-            const float *lies = b_take(w, t, k, depth, col, cols, s);
+            b_block b = b_take(w, t, k, depth, col, cols, s);
             if (t->col_sum)
-                sum_columns(w, s, cols, depth, t->col_sum + col);
+                sum_columns(w, s, cols, b.edge, depth, t->col_sum + col);
             for (int64_t i = 0; i < t->rows; i += w->mc) {
                 const int64_t rows = least(t->rows - i, w->mc);
                 const walk_scratch at = rows_scratch(w, s, i);
@@ -264,7 +279,8 @@ void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
                 f.panels = w->a_floats ? col > 0 : lda >= depth && lda <= depth + depth / 4;
                 if (col > 0 && w->a_floats)
                     f.a_next = rows_scratch(w, s, f.behind ? i + w->mc : 0).a;
-                tiles(w, rows, cols, lda, depth, c, t->ldc, store, &f, i ? NULL : lies, &at);
+                tiles(w, rows, cols, lda, depth, c, t->ldc, store, &f, b, &at);
+                b.lies = NULL;
                 if (w->take && k + depth == end)
                     w->take(w->source, t->row + i, rows, t->col + col, cols, c, t->ldc, s);
             }

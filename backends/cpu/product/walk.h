@@ -22,6 +22,7 @@ typedef struct walk_sizes {
     int64_t mb, nb;             /* the largest task */
     int64_t nc;                 /* columns of B at once; 0: all of a task's. If fewer, A is kept for all of them */
     int64_t a_floats, b_floats; /* packing space for mc rows of A, for a block of B */
+    int64_t edge_floats;        /* for a last panel of B that tiles cannot read where it lies */
     int with_c;                 /* room for the sums of a task */
 } walk_sizes;
 
@@ -33,6 +34,8 @@ typedef struct walk_scratch {
     const float **a_panel, **b_panel; /* first elements of the panels of a block */
     int64_t *a_rows;                  /* their numbers of rows, 1 .. mr */
     float *a, *b;                     /* packing space */
+    float *edge;                      /* that of B's last panel, where asked for */
+    int32_t *edge_offset;             /* kc: b_offset of that panel, if it is apart */
     float *line;                      /* 4 x nb */
     float *c;                         /* mb x nb in whole panels, where asked for */
 } walk_scratch;
@@ -42,10 +45,17 @@ typedef struct walk_scratch {
 typedef int64_t walk_give_a(const void *source, int64_t row, int64_t rows, int64_t k, int64_t depth,
                             const walk_scratch *to);
 
-/* Hands out [k, k + depth) x [col, col + cols) of B: sets b_offset and a panel for every nr
- * columns. Nothing beyond `cols` is read. May pack into `to`->b. */
-typedef void walk_give_b(const void *source, int64_t k, int64_t depth, int64_t col, int64_t cols,
-                         const walk_scratch *to);
+/* How the rows of B's last panel may be read where it is not full. */
+typedef enum walk_edge {
+    WALK_WHOLE, /* as those of a full panel */
+    WALK_PARTS, /* not beyond its columns: half a panel's, or fewer */
+    WALK_APART  /* as those of a full panel, but at edge_offset */
+} walk_edge;
+
+/* Hands out [k, k + depth) x [col, col + cols) of B: sets b_offset and a panel for every nr columns. May pack into
+ * `to`->b, and the last panel into `to`->edge. */
+typedef walk_edge walk_give_b(const void *source, int64_t k, int64_t depth, int64_t col, int64_t cols,
+                              const walk_scratch *to);
 
 /* Takes a block of rows once its sums are complete. */
 typedef void walk_take(const void *source, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c,
