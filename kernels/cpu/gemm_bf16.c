@@ -8,14 +8,14 @@
 #include "kernels/cpu/pairs.h"
 #include "kernels/cpu/table.h"
 
-static inline vf all(const float *word)
+V_INLINE vf all(const float *word)
 {
     int32_t bits;
     memcpy(&bits, word, sizeof bits);
     return (vf)v_all_i32(bits);
 }
 
-static inline vf add_pairs(vf a, vf b, vf sum)
+V_INLINE vf add_pairs(vf a, vf b, vf sum)
 {
     return (vf)_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)b);
 }

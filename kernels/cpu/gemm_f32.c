@@ -14,11 +14,11 @@
 #if defined CEK_ISA_NEON
 /* NEON multiplies a vector by an element of another: a plain load of 4 bytes, where spreading them takes some
  * processors' multipliers (LD1R). The empty asm keeps gcc from spreading them all the same. */
-static inline vf add_by_element(float x, vf b, vf sum)
+V_INLINE vf add_by_element(float x, vf b, vf sum)
 {
     return (vf)vfmaq_n_f32((float32x4_t)sum, (float32x4_t)b, x);
 }
-static inline float element(const float *p)
+V_INLINE float element(const float *p)
 {
     float x = *p;
     __asm__("" : "+w"(x));

@@ -40,24 +40,27 @@ enum { REGISTERS = 16, VL = 4, TILE_ROWS = 6, TILE_VECTORS = 2 }; /* the same, i
 
 enum { TILE_COLUMNS = TILE_VECTORS * VL };
 
+/* Vectors handed over in memory cost more than most functions of them. */
+#define V_INLINE static inline __attribute__((always_inline))
+
 /* Vectors in registers, and the same in memory of any alignment and declared type. */
 typedef float vf __attribute__((vector_size(VL * 4)));
 typedef int32_t vi __attribute__((vector_size(VL * 4)));
 typedef float vf_mem __attribute__((vector_size(VL * 4), aligned(4), may_alias));
 typedef uint16_t vh_mem __attribute__((vector_size(VL * 2), aligned(2), may_alias));
 
-static inline vf v_load(const float *p)
+V_INLINE vf v_load(const float *p)
 {
     return *(const vf_mem *)p;
 }
-static inline void v_store(float *p, vf x)
+V_INLINE void v_store(float *p, vf x)
 {
     *(vf_mem *)p = x;
 }
 
 /* Stores past the caches (p is a multiple of the vector's size), and waits until such stores are
  * where others see them. */
-static inline void v_stream(float *p, vf x)
+V_INLINE void v_stream(float *p, vf x)
 {
 #if defined CEK_ISA_AVX512
     _mm512_stream_ps(p, (__m512)x);
@@ -70,20 +73,20 @@ static inline void v_stream(float *p, vf x)
 #endif
 }
 
-static inline void v_drain(void)
+V_INLINE void v_drain(void)
 {
 #if defined __SSE2__
     _mm_sfence();
 #endif
 }
 
-static inline vf v_all(float x)
+V_INLINE vf v_all(float x)
 {
     return x - (vf){ 0 };
 } /* x - 0 keeps -0 and NaN */
 
 /* a * b + c, rounded once where the processor can: spelled out, so that no compiler flag decides. */
-static inline vf v_fma(vf a, vf b, vf c)
+V_INLINE vf v_fma(vf a, vf b, vf c)
 {
 #if defined CEK_ISA_AVX512
     return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
@@ -97,7 +100,7 @@ static inline vf v_fma(vf a, vf b, vf c)
 }
 
 /* where mask (all bits or none, per lane) ? a : b */
-static inline vf v_select(vi mask, vf a, vf b)
+V_INLINE vf v_select(vi mask, vf a, vf b)
 {
     return (vf)((mask & (vi)a) | (~mask & (vi)b));
 }

@@ -11,9 +11,6 @@
 
 #include "kernels/cpu/isa.h"
 
-/* Vectors handed over in memory cost more than most of these functions. */
-#define V_INLINE static inline __attribute__((always_inline))
-
 typedef uint32_t vu __attribute__((vector_size(VL * 4)));
 typedef uint64_t vl __attribute__((vector_size(VL * 4)));
 typedef double vd __attribute__((vector_size(VL * 4)));

@@ -455,10 +455,13 @@ START_TEST(optimizer_fields)
     REFUSE(adam, INVALID, "NESTEROV", it.flags = CEK_OPTIMIZER_NESTEROV);
     REFUSE(sgd, INVALID, "NESTEROV", it.flags = CEK_OPTIMIZER_NESTEROV);
     ACCEPT(adam, it.algorithm = CEK_OPTIMIZER_RMSPROP, it.decay = 0.9, it.op.operands &= ~CEK_BIT(CEK_OPTIMIZER_M));
+    cek__request_free(&request);
     ACCEPT(adam, it.algorithm = CEK_OPTIMIZER_RMSPROP, it.momentum = 0.5, it.flags = CEK_OPTIMIZER_CENTERED,
            it.op.operands |= CEK_BIT(CEK_OPTIMIZER_MEAN));
     ck_assert_uint_eq(BYTES(CEK_OPTIMIZER_MEAN), 40);
+    cek__request_free(&request);
     ACCEPT(adam, it.algorithm = CEK_OPTIMIZER_ADAGRAD, it.decay = 5, it.op.operands &= ~CEK_BIT(CEK_OPTIMIZER_M));
+    cek__request_free(&request);
     REFUSE(adam, INVALID, "M is in the mask", it.algorithm = CEK_OPTIMIZER_ADAGRAD);
     REFUSE(adam, INVALID, "MEAN is missing", it.algorithm = CEK_OPTIMIZER_RMSPROP, it.momentum = 0.5,
            it.flags = CEK_OPTIMIZER_CENTERED);

@@ -410,9 +410,17 @@ EXPORT cl_int clWaitForEvents(cl_uint count, const cl_event *events)
 EXPORT cl_int clSetEventCallback(cl_event event, cl_int type, void(CL_CALLBACK *notify)(cl_event, cl_int, void *),
                                  void *user)
 {
+    static void *never_called[64]; /* a driver holds what it was given as long as it may call */
+    static unsigned never;
     cl_int error = shim_refuse(&shim.callback, NULL);
-    if (error || shim.deaf)
+    if (error)
         return error;
+    if (shim.deaf) {
+        pthread_mutex_lock(&lock);
+        never_called[never++ % (sizeof never_called / sizeof *never_called)] = user;
+        pthread_mutex_unlock(&lock);
+        return CL_SUCCESS;
+    }
     pthread_mutex_lock(&lock);
     const command *of = command_find(event);
     bool waits = shim.queued && of && !is_flushed(of);

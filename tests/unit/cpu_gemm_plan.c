@@ -256,6 +256,7 @@ START_TEST(full_panels_of_b_are_packed_by_the_first_tiles_that_read_them)
                          .a = lying_a,
                          .b = lying_b,
                          .b_ahead = lying_ahead,
+                         .b_bytes = 4,
                          .source = &l },
                 &(walk_task){ .rows = rows, .cols = 2 * nr + 1, .depth = WALK_DEPTH, .c = c, .ldc = WALK_COLUMNS }, &s);
             guard_free(memory, bytes);

@@ -95,7 +95,7 @@ void cek__gemm_operands(const gemm_desc *d, product_plan *p)
     p->way_a = way_a(d, p->config);
     p->way_b = way_b(d, p->config);
     /* most of the time of packing B is waiting for memory */
-    p->ahead = d->b.type == CPU_F32 && p->way_b == PACK_ACROSS;
+    p->ahead = p->way_b == PACK_ACROSS;
     p->copy_a = cek__pack_way_a(&d->a);
     p->keeps_a = 1;
     if (p->thin)

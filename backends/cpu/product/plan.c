@@ -22,11 +22,11 @@ enum {
     SPLIT_TASKS = 96,   /* a product with fewer tasks than this is split along k ... */
     SPLIT_DEPTH = 1024, /* ... into parts no shallower: the partial results then cost 2% */
     SPLITS_MAX = 16,
-    SCRATCH_C_BYTES = 256 << 10, /* a block of sums that is not made in C itself stays in L2 */
-    STREAM_BYTES = 64 << 20,     /* a result that no L3 holds until it is read again */
-    KEPT_A_BYTES = 4 << 20,      /* of packed A, in L3, while blocks of B pass by: B's packing is nothing then */
-    DIRECT_BLOCKS = 2,           /* of B, from which on a copy of A is read sooner than A where it lies */
-    BLOCKS_MAX = 64,             /* cuts of a dimension that are tried */
+    SCRATCH_C_BYTES = 4 << 20, /* a block of sums not made in C itself: past L2, since its rows share a packed B */
+    STREAM_BYTES = 64 << 20,   /* a result that no L3 holds until it is read again */
+    KEPT_A_BYTES = 4 << 20,    /* of packed A, in L3, while blocks of B pass by: B's packing is nothing then */
+    DIRECT_BLOCKS = 2,         /* of B, from which on a copy of A is read sooner than A where it lies */
+    BLOCKS_MAX = 64,           /* cuts of a dimension that are tried */
 };
 
 /* Bringing an operand to the tiles, by how it lies in memory: `vectors` of elements, in runs.

@@ -36,8 +36,10 @@ walk_edge cek__product_b(const void *part, int64_t k, int64_t depth, int64_t col
 
 static const char *row_at(const pack_operand *m, int64_t row, int64_t col, int64_t *row_bytes)
 {
-    *row_bytes = m->row_stride * 4;
-    return (const char *)m->at + (row * m->row_stride + col) * 4;
+    const int64_t bytes = cpu_type_bytes(m->type);
+
+    *row_bytes = m->row_stride * bytes;
+    return (const char *)m->at + (row * m->row_stride + col) * bytes;
 }
 
 static const char *a_ahead(const void *part, int64_t row, int64_t k, int64_t *row_bytes)
@@ -55,13 +57,13 @@ static const char *b_ahead(const void *part, int64_t k, int64_t col, int64_t *ro
 /* Rows of A that tiles have fetched before they are packed. */
 static int a_comes_ahead(const run *r, const product_part *p)
 {
-    return r->source->a == cek__product_a && p->a.type == CPU_F32 && p->a.way == PACK_ALONG && !p->a.words;
+    return r->source->a == cek__product_a && p->a.way == PACK_ALONG && !p->a.words;
 }
 
 /* Rows of B likewise; who hands out B by a function of its own may have it elsewhere. */
 static int b_comes_ahead(const run *r)
 {
-    return r->plan->ahead && r->source->b == cek__product_b;
+    return r->plan->ahead && r->source->b == cek__product_b && !r->plan->words;
 }
 
 void cek__product_take(const void *part, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c,
@@ -109,6 +111,8 @@ static void block_task(void *arg, int64_t task, int worker)
                .b = r->source->b,
                .a_ahead = a_comes_ahead(r, &p) ? a_ahead : NULL,
                .b_ahead = b_comes_ahead(r) ? b_ahead : NULL,
+               .a_bytes = (int)cpu_type_bytes(p.a.type),
+               .b_bytes = (int)cpu_type_bytes(p.b.type),
                .source = &p };
     walk_task t = { .row = row_block * plan->sizes.mb,
                     .col = col_block * plan->sizes.nb,

@@ -147,9 +147,9 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     /* panels that bring the next block of B */
     const int64_t b_panels = ceil_div(f->b.rows * f->b.width, stretches * CPU_FLOATS_AHEAD);
     const int a_runs = w->words == NULL && cpu_stretch(depth) >= CPU_RUN && is_runs(s->a_offset, depth, 1);
-    const int runs = a_runs && is_runs(s->b_offset, depth, (uint32_t)nr);
+    const int runs = a_runs && cols >= nr && is_runs(s->b_offset, depth, (uint32_t)nr);
     const int32_t *edge_offset = from.edge == WALK_APART ? s->edge_offset : s->b_offset;
-    const int edge_step = a_runs && from.edge != WALK_PARTS ? edge_offset[1] - edge_offset[0] : 0;
+    const int edge_step = a_runs && cols % nr && from.edge != WALK_PARTS ? edge_offset[1] - edge_offset[0] : 0;
     const int edge_runs = edge_step > 0 && is_runs(edge_offset, depth, (uint32_t)edge_step) ? edge_step : 0;
 
     for (int64_t ip = 0, i = 0; i < rows; c += s->a_rows[ip++] * ldc) {
@@ -197,21 +197,22 @@ static walk_scratch rows_scratch(const walk *w, const walk_scratch *s, int64_t i
     return at;
 }
 
-static cpu_ahead block_at(walk_ahead *ahead, const walk *w, int64_t row, int64_t col, int64_t rows, int64_t cols)
+static cpu_ahead block_at(walk_ahead *ahead, const walk *w, int bytes, int64_t row, int64_t col, int64_t rows,
+                          int64_t cols)
 {
     int64_t row_bytes;
     const char *at = ahead(w->source, row, col, &row_bytes);
 
-    return cpu_ahead_rows((const float *)(const void *)at, rows, cols, row_bytes / 4);
+    return cpu_ahead_rows((const float *)(const void *)at, rows, ceil_div(cols * bytes, 4), row_bytes / 4);
 }
 
 /* The block of B that follows columns `col` of block `k`. */
 static cpu_ahead b_block_next(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t col, int64_t cols)
 {
     if (w->b_ahead && col + cols < t->cols)
-        return block_at(w->b_ahead, w, k, t->col + col + cols, depth, cols);
+        return block_at(w->b_ahead, w, w->b_bytes, k, t->col + col + cols, depth, cols);
     if (w->b_ahead && k + depth < t->k + t->depth)
-        return block_at(w->b_ahead, w, k + depth, t->col, depth, cols);
+        return block_at(w->b_ahead, w, w->b_bytes, k + depth, t->col, depth, cols);
     return (cpu_ahead){ 0 };
 }
 
@@ -219,7 +220,7 @@ static cpu_ahead b_block_next(const walk *w, const walk_task *t, int64_t k, int6
 static cpu_ahead a_block_next(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t i, int64_t rows)
 {
     if (w->a_ahead && i + rows < t->rows)
-        return block_at(w->a_ahead, w, t->row + i + rows, k, least(t->rows - i - rows, rows), depth);
+        return block_at(w->a_ahead, w, w->a_bytes, t->row + i + rows, k, least(t->rows - i - rows, rows), depth);
     return (cpu_ahead){ 0 };
 }
 
@@ -234,7 +235,7 @@ static b_block b_take(const walk *w, const walk_task *t, int64_t k, int64_t dept
     int64_t row_bytes = 0;
     walk_scratch rest = *s;
 
-    if (w->b_ahead && w->b_floats && !t->col_sum && whole > 0 && t->rows > w->kernels->mr)
+    if (w->b_ahead && w->b_bytes == 4 && w->b_floats && !t->col_sum && whole > 0 && t->rows > w->kernels->mr)
         lies = (const float *)(const void *)w->b_ahead(w->source, k, t->col + col, &row_bytes);
     if (lies == NULL || depth * (row_bytes < 0 ? -row_bytes : row_bytes) > INT32_MAX)
         return (b_block){ NULL, w->b(w->source, k, depth, t->col + col, cols, s) };

@@ -74,12 +74,12 @@ typedef struct walk {
     int64_t b_floats; /* space for a block of B; 0: tiles read it where it lies */
     walk_give_a *a;
     walk_give_b *b;
-    walk_take *take;     /* or NULL */
-    walk_ahead *a_ahead; /* or NULL: A lies there as floats, and the next block's rows are fetched into L2 */
-    walk_ahead
-        *b_ahead; /* or NULL: B lies there as floats; full panels, if there is space, are packed by the tiles that
-                          read them first, if several will, and the next block is fetched into L2 during this one's
-                          last tiles */
+    walk_take *take;      /* or NULL */
+    walk_ahead *a_ahead;  /* or NULL: A lies there, and the next block's rows are fetched into L2 */
+    walk_ahead *b_ahead;  /* or NULL: B lies there, and the next block is fetched into L2 during this one's last tiles;
+                            of floats full panels, if there is space, are packed by the tiles that read them first, if
+                            several will */
+    int a_bytes, b_bytes; /* of an element there */
     const void *source;
 } walk;
 
