@@ -122,9 +122,11 @@ static bool is_runs(const int32_t *offset, int64_t depth, uint32_t step)
 {
     uint32_t breaks = 0;
 
-    for (int64_t k = 0; k + CPU_RUN <= depth; k += CPU_RUN)
-        for (int i = 1; i < CPU_RUN; i++)
-            breaks |= (uint32_t)offset[k + i] - (uint32_t)offset[k] - (uint32_t)i * step;
+    _Static_assert(CPU_RUN == 4, "a run is written out");
+    for (const int32_t *run = offset; run + CPU_RUN <= offset + depth; run += CPU_RUN) {
+        const uint32_t first = (uint32_t)run[0] + step, second = (uint32_t)run[1] + step;
+        breaks |= ((uint32_t)run[1] ^ first) | ((uint32_t)run[2] ^ second) | ((uint32_t)run[3] ^ (second + step));
+    }
     return breaks == 0;
 }
 
