@@ -26,9 +26,9 @@ enum { CPU_MR_MAX = 32, CPU_NR_MAX = 64 }; /* bounds of every kernel's tile */
  * looks ahead by itself. */
 enum { CPU_ROWS_AHEAD = 2 };
 
-/* Rows of memory that come into L2 while tiles work: once in a stretch of steps of k CPU_LINES_AHEAD lines, side by
- * side along a row, with which processors go on by themselves, then along the next row. Every tile goes on where the
- * one before ended, be the addresses what they may. */
+/* Rows of memory that come into L2 while tiles work: in a stretch of steps of k CPU_LINES_AHEAD lines, or twice as
+ * many, side by side along a row, with which processors go on by themselves, then along the next row. Every tile goes
+ * on where the one before ended, be the addresses what they may. */
 enum { CPU_LINES_AHEAD = 4, CPU_FLOATS_AHEAD = 16 * CPU_LINES_AHEAD };
 typedef struct cpu_ahead {
     const float *at;
@@ -36,6 +36,7 @@ typedef struct cpu_ahead {
     const float *end;  /* of this row: steps end there */
     int64_t width, ld; /* floats of a row, to the next row */
     int64_t rows;      /* that are left, or fewer than 1 */
+    int64_t turns;     /* in a stretch: each CPU_LINES_AHEAD lines */
 } cpu_ahead;
 
 /* `rows` rows of `columns` floats, the first at `at`, `ld` apart; a single one where they lie side by side. */
@@ -46,19 +47,19 @@ static inline cpu_ahead cpu_ahead_rows(const float *at, int64_t rows, int64_t co
         rows = 1;
     }
     const int64_t width = (columns + CPU_FLOATS_AHEAD - 1) / CPU_FLOATS_AHEAD * CPU_FLOATS_AHEAD;
-    return (cpu_ahead){ at, CPU_FLOATS_AHEAD, at + width, width, ld, rows };
+    return (cpu_ahead){ at, CPU_FLOATS_AHEAD, at + width, width, ld, rows, 1 };
 }
 
 /* All that follows `at`. */
 static inline cpu_ahead cpu_ahead_from(const float *at)
 {
-    return (cpu_ahead){ .at = at, .step = CPU_FLOATS_AHEAD };
+    return (cpu_ahead){ .at = at, .step = CPU_FLOATS_AHEAD, .turns = 1 };
 }
 
 /* Nothing: lines that are in L1 anyway. */
 static inline cpu_ahead cpu_ahead_none(const float *near)
 {
-    return (cpu_ahead){ .at = near };
+    return (cpu_ahead){ .at = near, .turns = 1 };
 }
 
 /* Steps of k that a tile writes out one after the other, without a counter, where it may. */

@@ -218,6 +218,67 @@ START_TEST(large_results_are_exact_aligned_or_not)
 }
 END_TEST
 
+/* Of a few panels of A full ones of B are read where they lie, if its rows begin with lines, and copied otherwise: the
+ * same bits, whatever is left for a last panel, and nothing behind B is read. */
+START_TEST(panels_of_b_that_stay_give_the_bits_of_copied_ones)
+{
+    enum { LD = 256, K = 410, M_MOST = 83, LEFT_MOST = 33 };
+    const cpu_config *config;
+    uint32_t state = 5;
+    const int64_t sizes[] = { 8, 20, 33, 64, M_MOST };
+    float *a = filled(CPU_F32, M_MOST * K, 0, &state);
+    cpu_threads *threads;
+    ck_assert_int_eq(cek__threads_create(2, NULL, 0, &threads), 0);
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+            for (int64_t left = 0; left <= LEFT_MOST; left += 11) {
+                const int64_t m = sizes[s], n = LD - left, elements = (K - 1) * LD + n;
+                float *result[2];
+                for (int shift = 0; shift < 2; shift++) {
+                    uint32_t same = 7;
+                    /* whole lines, behind which memory faults: B begins with one, or a float later */
+                    const size_t room = (size_t)(elements + 16 + shift) / 16 * 16 * 4;
+                    float *b = guarded(room, 0xff), *at = b + shift;
+                    float *values = filled(CPU_F32, elements, 0, &same);
+                    memcpy(at, values, (size_t)elements * 4);
+                    const gemm_desc d = { .m = m,
+                                          .n = n,
+                                          .k = K,
+                                          .batch = 1,
+                                          .a = { CPU_F32, K, 1, 0 },
+                                          .b = { CPU_F32, LD, 1, 0 },
+                                          .c = { CPU_F32, n, 1, 0 } };
+                    gemm_plan plan;
+                    cek__gemm_plan(&d, config, 2, &plan);
+                    void *workspace = guarded(plan.workspace_bytes, 0xff);
+                    result[shift] = filled(CPU_F32, m * n, 0, &state);
+                    cek__gemm_run(&plan, threads, &(gemm_args){ .a = a, .b = at, .c = result[shift] }, workspace);
+                    for (int64_t row = 0; row < m; row++)
+                        for (int64_t col = 0; col < n && shift == 0; col++) {
+                            double sum = 0, size = 0;
+                            for (int64_t k = 0; k < K; k++) {
+                                const double term = (double)a[row * K + k] * at[k * LD + col];
+                                sum += term;
+                                size += fabs(term);
+                            }
+                            EXPECT(fabs(result[0][row * n + col] - sum) <= gamma_of(K) * size,
+                                   "%s: %ldx%ld: (%ld, %ld): %g, not %g", config->isa, (long)m, (long)n, (long)row,
+                                   (long)col, result[0][row * n + col], sum);
+                        }
+                    guard_free(workspace, plan.workspace_bytes);
+                    filled_free(CPU_F32, elements, values);
+                    guard_free(b, room);
+                }
+                EXPECT(memcmp(result[0], result[1], (size_t)(m * n) * 4) == 0, "%s: %ldx%ld: other bits", config->isa,
+                       (long)m, (long)n);
+                filled_free(CPU_F32, m * n, result[0]);
+                filled_free(CPU_F32, m * n, result[1]);
+            }
+    cek__threads_destroy(threads);
+    filled_free(CPU_F32, M_MOST * K, a);
+}
+END_TEST
+
 /* Blocks so small that a small product has several of each: what tiles read is the same in whichever block it lies. */
 START_TEST(a_block_of_a_serves_several_of_b)
 {
@@ -310,6 +371,7 @@ int main(void)
     tcase_add_test(tests, dot_products_follow_the_formula);
     tcase_add_test(tests, low_precision_is_converted_on_the_way);
     tcase_add_test(tests, large_results_are_exact_aligned_or_not);
+    tcase_add_test(tests, panels_of_b_that_stay_give_the_bits_of_copied_ones);
     tcase_add_test(tests, a_block_of_a_serves_several_of_b);
     tcase_add_test(tests, nan_reaches_every_element_it_belongs_to_and_no_other);
     suite_add_tcase(suite, tests);

@@ -9,7 +9,11 @@
 #include "backends/cpu/product/thin.h"
 #include "backends/cpu/sizes.h"
 
-enum { REDUCE_ROWS = 8 }; /* rows of partial results added by one task */
+enum {
+    REDUCE_ROWS = 8,        /* of partial results added by one task */
+    FEW_A_PANELS = 5,       /* packing B for these takes longer than it saves, and L2 holds it twice meanwhile */
+    NEAR_B_BYTES = 16 << 20 /* a B that L3 holds, as like as not; rows of another come sooner when they are copied */
+};
 
 /* One run, shared by its tasks. */
 typedef struct run {
@@ -73,6 +77,12 @@ void cek__product_take(const void *part, int64_t row, int64_t rows, int64_t col,
     cek__epilogue(p->kernels, &p->e, row, rows, col, cols, c, ldc, scratch->line);
 }
 
+/* B is not packed. */
+static bool b_stays(const product_plan *plan)
+{
+    return plan->m <= FEW_A_PANELS * plan->mr && plan->k * plan->n * 4 <= NEAR_B_BYTES;
+}
+
 static void part_open(const run *r, int64_t index, product_part *out)
 {
     *out = (product_part){ .kernels = r->plan->config->kernels, .owner = r->source->owner, .index = index };
@@ -111,6 +121,7 @@ static void block_task(void *arg, int64_t task, int worker)
                .b = r->source->b,
                .a_ahead = a_comes_ahead(r, &p) ? a_ahead : NULL,
                .b_ahead = b_comes_ahead(r) ? b_ahead : NULL,
+               .b_stays = b_stays(plan),
                .a_bytes = (int)cpu_type_bytes(p.a.type),
                .b_bytes = (int)cpu_type_bytes(p.b.type),
                .source = &p };

@@ -4,10 +4,14 @@
  * in L1 while the panels of B pass by. Must not know: operands, epilogues, threads. */
 #include "backends/cpu/product/walk.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "backends/cpu/sizes.h"
+
+enum {
+    ROWS_MEET = 16 << 10, /* bytes: rows so far apart share so few sets of L2 that a block of B does not stay there */
+    LINE_BYTES = 64       /* vectors that two lines share are read once more than need be */
+};
 
 size_t cek__walk_scratch(const walk_sizes *s, int64_t nr, void *base, walk_scratch *out)
 {
@@ -146,8 +150,10 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     const int64_t nr = panel_columns(w), panel_tiles = ceil_div(cols, nr);
     const int64_t panels = ceil_div(rows, s->a_rows[0]) + f->behind;
     const int64_t stretches = panel_tiles * ceil_div(depth, cpu_stretch(depth)); /* of a panel of A */
-    /* panels that bring the next block of B */
-    const int64_t b_panels = ceil_div(f->b.rows * f->b.width, stretches * CPU_FLOATS_AHEAD);
+    /* panels that would bring the next block of B, and those that do */
+    const int64_t b_slow = ceil_div(f->b.rows * f->b.width, stretches * CPU_FLOATS_AHEAD);
+    f->b.turns = from.lies && b_slow > panels ? 2 : 1;
+    const int64_t b_panels = ceil_div(b_slow, f->b.turns);
     const int a_runs = w->words == NULL && cpu_stretch(depth) >= CPU_RUN && is_runs(s->a_offset, depth, 1);
     const int runs = a_runs && cols >= nr && is_runs(s->b_offset, depth, (uint32_t)nr);
     const int32_t *edge_offset = from.edge == WALK_APART ? s->edge_offset : s->b_offset;
@@ -226,9 +232,15 @@ static cpu_ahead a_block_next(const walk *w, const walk_task *t, int64_t k, int6
     return (cpu_ahead){ 0 };
 }
 
+/* Whether rows of B lie as tiles may read them again and again. */
+static bool lies_well(const float *lies, int64_t row_bytes)
+{
+    return (uintptr_t)lies % LINE_BYTES == 0 && row_bytes % LINE_BYTES == 0 && row_bytes % ROWS_MEET != 0;
+}
+
 /* Packs columns [col, col + cols) of a block of B, or where they lie in rows of memory and several panels of A will
  * read them, only those that fill no panel: full ones are packed by the first tiles that read them, which multiply
- * while others would wait. Offsets have 32 bits. */
+ * while others would wait, or stay. Offsets have 32 bits. */
 static b_block b_take(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t col, int64_t cols,
                       const walk_scratch *s)
 {
@@ -246,6 +258,14 @@ static b_block b_take(const walk *w, const walk_task *t, int64_t k, int64_t dept
     walk_edge edge = WALK_WHOLE;
     if (cols > whole * nr)
         edge = w->b(w->source, k, depth, t->col + col + whole * nr, cols - whole * nr, &rest);
+    if (w->b_stays && lies_well(lies, row_bytes)) {
+        for (int64_t p = 0; p < whole; p++)
+            s->b_panel[p] = lies + p * nr;
+        if (edge == WALK_WHOLE)
+            cek__walk_offsets(s->edge_offset, depth, nr);
+        cek__walk_offsets(s->b_offset, depth, row_bytes / 4);
+        return (b_block){ NULL, WALK_APART };
+    }
     for (int64_t p = 0; p < whole; p++)
         s->b_panel[p] = s->b + p * depth * nr;
     cek__walk_offsets(s->b_offset, depth, nr);

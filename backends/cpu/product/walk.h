@@ -10,6 +10,7 @@
 #ifndef CEK_BACKENDS_CPU_PRODUCT_WALK_H
 #define CEK_BACKENDS_CPU_PRODUCT_WALK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -78,7 +79,8 @@ typedef struct walk {
     walk_ahead *a_ahead;  /* or NULL: A lies there, and the next block's rows are fetched into L2 */
     walk_ahead *b_ahead;  /* or NULL: B lies there, and the next block is fetched into L2 during this one's last tiles;
                             of floats full panels, if there is space, are packed by the tiles that read them first, if
-                            several will */
+                            several will, unless they stay */
+    bool b_stays;         /* panels of A are so few that full ones of B are read where they lie, if lines allow it */
     int a_bytes, b_bytes; /* of an element there */
     const void *source;
 } walk;
