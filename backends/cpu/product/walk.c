@@ -152,7 +152,7 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     const int64_t stretches = panel_tiles * ceil_div(depth, cpu_stretch(depth)); /* of a panel of A */
     /* panels that would bring the next block of B, and those that do */
     const int64_t b_slow = ceil_div(f->b.rows * f->b.width, stretches * CPU_FLOATS_AHEAD);
-    f->b.turns = from.lies && b_slow > panels ? 2 : 1;
+    f->b.turns = !w->b_stays && b_slow > panels ? 2 : 1;
     const int64_t b_panels = ceil_div(b_slow, f->b.turns);
     const int a_runs = w->words == NULL && cpu_stretch(depth) >= CPU_RUN && is_runs(s->a_offset, depth, 1);
     const int runs = a_runs && cols >= nr && is_runs(s->b_offset, depth, (uint32_t)nr);
