@@ -6,7 +6,12 @@
  * Must not know: how products are planned and run. */
 #include "backends/cpu/conv/method.h"
 
-enum { TERMS_TURNED = 4096 }; /* of a sum: turning the result around costs little beside them */
+#include <string.h>
+
+enum {
+    TERMS_TURNED = 4096, /* of a sum: turning the result around costs little beside them */
+    SHORT_LINE = 4       /* floats: a tile of so few rows waits for its own sums */
+};
 
 /* Slabs of as many lines of positions as fit: a block of k. */
 static int64_t slab_depth(conv_plan *plan)
@@ -34,6 +39,21 @@ static int slabs_plan(conv_plan *plan)
     return 1;
 }
 
+/* Floats that follow each other in a window: the channels of a line of taps. */
+static int64_t line_floats(const windows *w)
+{
+    return w->dim[2].taps * w->channels;
+}
+
+/* Lines of a window are so short that they had better be one panel of A, which a tile holds: each window is copied, for
+ * at least one full panel of B. */
+static int are_joined(const conv_plan *plan)
+{
+    const cpu_kernels *kernels = plan->config->kernels;
+    const int64_t line = line_floats(&plan->w), rows = plan->product.m;
+    return line <= SHORT_LINE && line < rows && rows <= kernels->mr && plan->product.n >= kernels->nr;
+}
+
 /* Windows as A: all of them in one block, so that a slab is copied once. */
 static int transposed_plan(conv_plan *plan)
 {
@@ -44,6 +64,8 @@ static int transposed_plan(conv_plan *plan)
     plan->product.way_a = PACK_DIRECT;
     plan->product.row_unit = plan->product.m;
     plan->product.sizes = (walk_sizes){ .mc = plan->product.m, .kc = depth, .a_floats = plan->slab.floats };
+    if (are_joined(plan))
+        plan->product.sizes.a_floats += depth * plan->product.m + SHORT_LINE;
     return 1;
 }
 
@@ -132,6 +154,22 @@ static walk_edge give_slab(const void *part, int64_t k, int64_t depth, int64_t c
     return WALK_WHOLE;
 }
 
+/* Windows of a slab, one after the other. Of each line as much is copied as any has; what is too much is overwritten
+ * by the next. */
+static void lines_join(const conv_plan *plan, int64_t rows, int64_t depth, const walk_scratch *to)
+{
+    const int64_t line = line_floats(&plan->w);
+    float *panel = to->a + plan->slab.floats;
+    int32_t tap[CPU_MR_MAX];
+
+    cek__slab_taps(&plan->slab, &plan->w, 0, rows, tap);
+    for (int64_t k = 0; k < depth; k++)
+        for (int64_t i = 0; i < rows; i += line)
+            memcpy(panel + k * rows + i, to->a + to->a_offset[k] + tap[i], SHORT_LINE * sizeof *panel);
+    cek__walk_panels(rows, panel, 0, rows, depth, to);
+    cek__walk_offsets(to->a_offset, depth, rows);
+}
+
 /* Windows, transposed, as A: the channels of a line of taps follow each other, so they are panels
  * with rows 1 apart. */
 static int64_t give_transposed(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth,
@@ -140,10 +178,14 @@ static int64_t give_transposed(const void *part, int64_t row, int64_t rows, int6
     const product_part *p = part;
     const conv_call *call = p->owner;
     const windows *w = &call->plan->w;
-    const int64_t line = w->dim[2].taps * w->channels;
+    const int64_t line = line_floats(w);
     int64_t panel = 0;
 
     cek__slab_copy(&call->plan->slab, w, p->kernels, p->a.type, p->a.at, k, depth, to->a, to->a_offset);
+    if (are_joined(call->plan)) {
+        lines_join(call->plan, rows, depth, to);
+        return 1;
+    }
     for (int64_t r = 0; r < rows;) {
         const int64_t left = least(line - (row + r) % line, rows - r), height = walk_panel_rows(left, p->kernels->mr);
         int32_t tap;
