@@ -77,7 +77,7 @@ void cek__product_take(const void *part, int64_t row, int64_t rows, int64_t col,
     cek__epilogue(p->kernels, &p->e, row, rows, col, cols, c, ldc, scratch->line);
 }
 
-/* B is not packed. */
+/* Few panels of A and a near B: what of it fills panels is not packed, if its rows begin with lines (walk.c). */
 static bool b_stays(const product_plan *plan)
 {
     return plan->m <= FEW_A_PANELS * plan->mr && plan->k * plan->n * 4 <= NEAR_B_BYTES;
