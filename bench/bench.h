@@ -144,6 +144,9 @@ bool bytes_parse(const char *name, const char *text, uint64_t *out);
 
 /* Prints "cekernels-bench: TEXT" to stderr, and returns the code. */
 int complain(int code, const char *fmt, ...) __attribute__((__format__(__printf__, 2, 3)));
+/* "PATH: WHAT: " and the system's text for errno. EXIT_BAD_INPUT, or where that is ENOMEM EXIT_MEMORY: the file is not
+ * at fault. */
+int complain_errno(const char *path, const char *what);
 /* The same with the text of the libraries' latest failure; the code is that of the status. */
 int complain_status(cek_status status);
 int exit_code_of(cek_status status);

@@ -1,9 +1,7 @@
 /* cmd_report.c - `report`: one page of HTML that says what a machine is and what its devices do, with nothing
  * outside of it: no script, no font, no picture but its own. It can be read on a phone, and printed. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
 
@@ -223,7 +221,7 @@ static int page_save(const char *path, const char *text, size_t length)
     FILE *to = fopen(path, "w");
     const bool failed = !to || fwrite(text, 1, length, to) != length;
     if ((to && fclose(to)) || failed)
-        return complain(EXIT_BAD_INPUT, "%s: cannot be written: %s", path, strerror(errno));
+        return complain_errno(path, "cannot be written");
     return EXIT_OK;
 }
 

@@ -17,7 +17,7 @@ extern char **environ;
 
 static int file_failed(const char *path)
 {
-    return complain(EXIT_BAD_INPUT, "%s: cannot be written: %s", path, strerror(errno));
+    return complain_errno(path, "cannot be written");
 }
 
 static int svg_save(const figure *f, const char *path)

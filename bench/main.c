@@ -4,6 +4,7 @@
 #include "bench/output.h"
 #include "bench/progress.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -95,6 +96,11 @@ static const char *cure_of(cek_status status)
         return strstr(text, "no plugin was found") ? "; CEKERNELS_PLUGIN_PATH names folders of plugins" : "";
     default: return "";
     }
+}
+
+int complain_errno(const char *path, const char *what)
+{
+    return complain(errno == ENOMEM ? EXIT_MEMORY : EXIT_BAD_INPUT, "%s: %s: %s", path, what, strerror(errno));
 }
 
 int complain_status(cek_status status)

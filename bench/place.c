@@ -40,7 +40,7 @@ int save_check(const char *path)
     if (there ? !S_ISREG(info.st_mode) : !*path || (slash && !slash[1]))
         return complain(EXIT_BAD_INPUT, "%s: cannot be written, it is not a regular file", *path ? path : "\"\"");
     if (!there && errno != ENOENT) /* such as a name that is too long */
-        return complain(EXIT_BAD_INPUT, "%s: cannot be written: %s", path, strerror(errno));
+        return complain_errno(path, "cannot be written");
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
     if (access(folder, W_OK | X_OK))
         return complain(EXIT_BAD_INPUT, "%s: nothing can be written to %s: %s", path, folder, strerror(errno));

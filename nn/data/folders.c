@@ -51,7 +51,7 @@ cek_status cek__names_read(const char *folder, cek__names *out)
 
     *out = (cek__names){ 0 };
     if (dir == NULL)
-        CEK_FAIL(CEK_IO, "%s: cannot be read as a folder: %s", folder, strerror(errno));
+        return cek__fail_errno(CEK_IO, errno, "%s: cannot be read as a folder", folder);
     errno = 0;
     for (struct dirent *entry; (entry = readdir(dir)) != NULL; errno = 0) {
         char *name;
@@ -61,8 +61,10 @@ cek_status cek__names_read(const char *folder, cek__names *out)
         CEK_TRY(cek__strdup(entry->d_name, &name));
         CEK_TRY(name_add(&names, name));
     }
-    if (errno != 0)
-        CEK_FAIL(CEK_IO, "%s: cannot be read to its end: %s", folder, strerror(errno));
+    if (errno != 0) {
+        st = cek__fail_errno(CEK_IO, errno, "%s: cannot be read to its end", folder);
+        goto out;
+    }
     if (names.count > 0)
         qsort(names.names, (size_t)names.count, sizeof *names.names, by_bytes);
     *out = names;

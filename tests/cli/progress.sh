@@ -4,7 +4,6 @@ pty=$top_builddir/tests/cli/pty
 
 awk 'BEGIN { srand(1); print "a,b,y"; for (i = 0; i < 2000; i++) { a = rand(); b = rand(); print a "," b "," 2 * a - 3 * b + 1 } }' \
     >"$scratch/line.csv"
-model='linear:300 relu linear:300 relu linear:1' # some two seconds
 train="--csv=$scratch/line.csv --target=y --batch 20 -d cpu:0 --seed 1"
 TERM=xterm LC_ALL=C.UTF-8
 export TERM LC_ALL
@@ -30,6 +29,17 @@ holds_all() {
         mv "$scratch/fewer" "$scratch/left"
     done
 }
+
+# A model whose 30 epochs take longer than a second, however fast the machine is: lines are drawn after 0.3 s.
+width=150
+took=0
+while [ "$took" -lt 1000 ] && [ "$width" -lt 5000 ]; do
+    width=$((width * 2))
+    model="linear:$width relu linear:$width relu linear:1"
+    took=$(date +%s%N)
+    run 0 train "$model" $train --epochs 30 -q
+    took=$((($(date +%s%N) - took) / 1000000))
+done
 
 # Where there is no terminal: lines, the first after two seconds, none of them longer than it must be; and none with -q.
 "$CEKERNELS_BENCH" train "$model" $train --epochs 100000000 >"$scratch/out" 2>"$scratch/err" </dev/null &

@@ -88,8 +88,8 @@ for format in table json jsonl csv md; do
     survey 2 "$all" gemm -s 4x4x4 -d cpu:0 -w 0 -r 1 -o $format
     survey 8 '' compare "$scratch/gemm.jsonl" "$scratch/gemm.jsonl" -o $format
 done
-survey 40 '' plot "$scratch/gemm.jsonl"
+survey 100 '' plot "$scratch/gemm.jsonl"
 echo '[{"ph":"X","pid":2,"tid":1,"dur":5,"name":"update shard 0","args":{"step":1}},
 {"ph":"M","pid":2,"tid":1,"name":"process_name","args":{"name":"dev:2"}}]' >"$scratch/trace.json"
-survey 40 '' plot "$scratch/trace.json"
+survey 100 '' plot "$scratch/trace.json"
 finish

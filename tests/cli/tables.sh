@@ -53,9 +53,15 @@ shown 80 conv $few -s mb64ic1ih8oc64oh8kh3ph1
 shown 80 op softmax 40x50 64x1000 $few
 shown 80 op conv_forward mb64ic1ih8oc64oh8kh3ph1 $few
 shown 80 copy -d cpu:0,reference:0 --sizes=4K -r 2 -w 0
-shown 80 devices -q
+# How long the names are is the machine's: five columns fit, one of them no more, and then no longer the longest name.
+shown 200 devices -q
+heads 'device kind name units GiB free types joins'
+fits=$(awk 'NR == 1 { print index($0, "kind") - 1 + index($0, "units") - index($0, "name") + 8 + 2 + 8 + 2 + 5 }' "$scratch/table")
+shown "$fits" devices -q
+heads 'device name GiB free joins'
+shown $((fits - 1)) devices -q
 heads 'device name GiB joins'
-shown 60 devices -q # a name that is too long is cut
+shown $((fits - 13)) devices -q
 heads 'device name GiB joins'
 grep -q '^sim:0 .*\.\.\.  ' "$scratch/table" || wrong "no name is cut: $(cat "$scratch/table")"
 shown 80 check softmax -d cpu:0
