@@ -17,6 +17,7 @@ typedef struct cpu_config {
     int64_t mc;                 /* rows of A packed at once: a multiple of kernels->mr and of bf16->height */
     int64_t kc;                 /* depth of a block */
     int64_t b_bytes;            /* of packed B that stay in L2 while rows of A pass by */
+    int64_t near_bytes;         /* of a B so near that few panels of A read it where it lies; 0: copies come sooner */
 } cpu_config;
 
 /* cek__config_select - the configuration for `isa`, or where `isa` is NULL or "", the fastest one that runs on this

@@ -10,9 +10,8 @@
 #include "backends/cpu/sizes.h"
 
 enum {
-    REDUCE_ROWS = 8,        /* of partial results added by one task */
-    FEW_A_PANELS = 5,       /* packing B for these takes longer than it saves, and L2 holds it twice meanwhile */
-    NEAR_B_BYTES = 16 << 20 /* a B that L3 holds, as like as not; rows of another come sooner when they are copied */
+    REDUCE_ROWS = 8, /* of partial results added by one task */
+    FEW_A_PANELS = 5 /* packing a near B for these takes longer than it saves, and L2 holds it twice meanwhile */
 };
 
 /* One run, shared by its tasks. */
@@ -80,7 +79,7 @@ void cek__product_take(const void *part, int64_t row, int64_t rows, int64_t col,
 /* Few panels of A and a near B: what of it fills panels is not packed, if its rows begin with lines (walk.c). */
 static bool b_stays(const product_plan *plan)
 {
-    return plan->m <= FEW_A_PANELS * plan->mr && plan->k * plan->n * 4 <= NEAR_B_BYTES;
+    return plan->m <= FEW_A_PANELS * plan->mr && plan->k * plan->n * 4 <= plan->config->near_bytes;
 }
 
 static void part_open(const run *r, int64_t index, product_part *out)
