@@ -82,50 +82,56 @@ typedef struct row {
 
 /* 8 panels of 14 rows: with kc, 172 KiB of L2. A panel of A is 14 x 384 words = 21 KiB, two thirds of a 32 KiB L1. B
  * with A's block and the sums of C: two thirds of a 1 MiB L2. */
-#define AVX512_SIZES .mc = 112, .kc = 384, .b_bytes = 480 << 10
+#define AVX512_BLOCKS { .mc = 112, .kc = 384, .b_bytes = 480 << 10 }
 
-/* What the L3 of a Zen 5 holds, as like as not. On Emerald Rapids, whose L3 is farther away, copies take down to half
- * the time of rows that are read where they lie. */
-#define AMD_NEAR .near_bytes = 16 << 20
+/* 4 panels of 32 rows: with kc, 512 KiB of an L2 of 2 MiB, from where tiles take no longer than from L1. So deep, since
+ * sums that meet what C holds take an eighth as long as 256 words of k, and C is far. */
+#define AMX_BLOCKS { .mc = 128, .kc = 1024, .b_bytes = 512 << 10 }
+
+/* 16 panels of 6 rows: with kc, 144 KiB. A panel of A (9 KiB) and one of B (24 KiB) about fill a 32 KiB L1. Processors
+ * without AVX-512 may have an L2 of 256 KiB. */
+#define AVX2_BLOCKS { .mc = 96, .kc = 384, .b_bytes = 128 << 10 }
+
+/* 8 panels of 12 rows: with kc, 144 KiB. A panel of A (18 KiB) and one of B (12 KiB) fill half of a 64 KiB L1; L2 has
+ * 512 KiB or more (Neoverse, Cortex-A7x). */
+#define NEON_BLOCKS { .mc = 96, .kc = 384, .b_bytes = 256 << 10 }
 
 /* 16 panels of 6 rows: with kc, 96 KiB. A panel of A is 6 KiB, one of B 8 KiB: fits L1 caches of 16 KiB. Processors
  * without AVX-512 may have an L2 of 256 KiB. */
-#define PORTABLE_SIZES .mc = 96, .kc = 256, .b_bytes = 128 << 10
+#define PORTABLE_BLOCKS { .mc = 96, .kc = 256, .b_bytes = 128 << 10 }
+
+/* What the L3 of a Zen 5 holds, as like as not. On Emerald Rapids, whose L3 is farther away, copies take down to half
+ * the time of rows that are read where they lie. */
+enum { AMD_NEAR = 16 << 20 };
 
 static const row rows[] = {
 #ifdef CEK_HAVE_AMX
-    /* floats as below, to the bit; of bf16, 3 panels of 32 rows and one of 16 share L2 with B */
-    { runs_amx, runs_anywhere, { "amx", &cek__kernels__avx512, &cek__bf16_words__amx, AVX512_SIZES } },
+    { runs_amx, /* floats as below, to the bit */
+      runs_anywhere,
+      { "amx", &cek__kernels__avx512, &cek__bf16_words__amx, .floats = AVX512_BLOCKS, .words = AMX_BLOCKS } },
 #endif
 #ifdef CEK_HAVE_AVX512BF16
     { runs_avx512bf16,
       pays_avx512bf16,
-      { "avx512bf16", &cek__kernels__avx512, &cek__bf16_words__avx512bf16, AVX512_SIZES, AMD_NEAR } },
+      { "avx512bf16", &cek__kernels__avx512, &cek__bf16_words__avx512bf16, .floats = AVX512_BLOCKS,
+        .words = AVX512_BLOCKS, .near_bytes = AMD_NEAR } },
 #endif
 #ifdef CEK_HAVE_AVX512
-    { runs_avx512, runs_anywhere, { "avx512", &cek__kernels__avx512, NULL, AVX512_SIZES } },
+    { runs_avx512, runs_anywhere, { "avx512", &cek__kernels__avx512, .floats = AVX512_BLOCKS } },
 #endif
 #ifdef CEK_HAVE_AVX2
-    { runs_avx2,
-      runs_anywhere,
-      {
-          "avx2", &cek__kernels__avx2, NULL, .mc = 96, /* 16 panels of 6 rows: with kc, 144 KiB */
-          .kc = 384,           /* a panel of A (9 KiB) and one of B (24 KiB) about fill a 32 KiB L1 */
-          .b_bytes = 128 << 10 /* processors without AVX-512 may have an L2 of 256 KiB */
-      } },
+    { runs_avx2, runs_anywhere, { "avx2", &cek__kernels__avx2, .floats = AVX2_BLOCKS } },
 #endif
 #ifdef CEK_HAVE_NEON
-    { runs_anywhere, /* where it is built: 64-bit ARM has no processor without it */
-      runs_anywhere,
-      { "neon", &cek__kernels__neon, NULL, .mc = 96, /* 8 panels of 12 rows: with kc, 144 KiB */
-        .kc = 384,                /* a panel of A (18 KiB) and one of B (12 KiB) fill half of a 64 KiB L1 */
-        .b_bytes = 256 << 10 } }, /* of an L2 of 512 KiB or more (Neoverse, Cortex-A7x) */
+    /* where it is built: 64-bit ARM has no processor without it */
+    { runs_anywhere, runs_anywhere, { "neon", &cek__kernels__neon, .floats = NEON_BLOCKS } },
 #endif
-    { runs_anywhere, runs_anywhere, { "portable", &cek__kernels__portable, NULL, PORTABLE_SIZES } },
+    { runs_anywhere, runs_anywhere, { "portable", &cek__kernels__portable, .floats = PORTABLE_BLOCKS } },
     /* for tests: the tiles of AMX over a model of its instructions */
     { runs_anywhere,
       pays_never,
-      { "amx-model", &cek__kernels__portable, &cek__bf16_words__amx_model, PORTABLE_SIZES } },
+      { "amx-model", &cek__kernels__portable, &cek__bf16_words__amx_model, .floats = PORTABLE_BLOCKS,
+        .words = PORTABLE_BLOCKS } },
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };

@@ -10,13 +10,18 @@
 
 #include "kernels/cpu/kernels.h"
 
+/* Of products: how much of them is where while tiles work. */
+typedef struct cpu_blocks {
+    int64_t mc;      /* rows of A packed at once: a multiple of what tiles take at once */
+    int64_t kc;      /* depth of a block: floats, or words */
+    int64_t b_bytes; /* of packed B that stay in L2 while rows of A pass by */
+} cpu_blocks;
+
 typedef struct cpu_config {
     const char *isa;            /* its name for people: "avx512", "portable" ... */
     const cpu_kernels *kernels; /* compiled for that instruction set, or for one that it is more of */
     const cpu_words *bf16;      /* tiles for products of bf16; NULL: they are such of floats */
-    int64_t mc;                 /* rows of A packed at once: a multiple of kernels->mr and of bf16->height */
-    int64_t kc;                 /* depth of a block */
-    int64_t b_bytes;            /* of packed B that stay in L2 while rows of A pass by */
+    cpu_blocks floats, words;   /* of products by these, by those */
     int64_t near_bytes;         /* of a B so near that few panels of A read it where it lies; 0: copies come sooner */
 } cpu_config;
 

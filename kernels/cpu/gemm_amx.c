@@ -39,7 +39,7 @@ static void end(void)
 }
 
 static void multiply_two(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
-                         const int32_t *b_offset)
+                         const int32_t *b_offset, cpu_ahead *ahead, int64_t turns)
 {
     for (int64_t k = 0; k < depth; k += SIDE) {
         const float *row = a + a_offset[k], *column = b + b_offset[k];
@@ -51,11 +51,13 @@ static void multiply_two(int64_t depth, const float *a, int64_t lda, const int32
         amx_load(5, row + SIDE * lda, lda * 4);
         amx_multiply(2, 5, 6);
         amx_multiply(3, 5, 7);
+        for (int64_t turn = 0; turn < turns; turn++)
+            cpu_ahead_go(ahead);
     }
 }
 
 static void multiply_one(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
-                         const int32_t *b_offset)
+                         const int32_t *b_offset, cpu_ahead *ahead, int64_t turns)
 {
     for (int64_t k = 0; k < depth; k += SIDE) {
         const float *column = b + b_offset[k];
@@ -64,6 +66,8 @@ static void multiply_one(int64_t depth, const float *a, int64_t lda, const int32
         amx_multiply(0, 4, 6);
         amx_load(7, column + SIDE, B_BYTES);
         amx_multiply(1, 4, 7);
+        for (int64_t turn = 0; turn < turns; turn++)
+            cpu_ahead_go(ahead);
     }
 }
 
@@ -83,12 +87,14 @@ static void rows_take(int rows, int64_t columns, const float *sums, float *c, in
 }
 
 static void tile(int rows, int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
-                 const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store)
+                 const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead)
 {
     float sums[ROWS * COLUMNS] __attribute__((aligned(64)));
     const int in_place = store == CPU_STORE && rows == ROWS && columns == COLUMNS;
     float *to = in_place ? c : sums;
     const int64_t ld = in_place ? ldc : COLUMNS;
+    /* what comes ahead in a step, which is several stretches */
+    const int64_t turns = ahead && ahead->step ? SIDE / cpu_stretch(depth) : 0;
 
     /* what the sums will meet in C comes nearer while they are made */
     for (int i = 0; store == CPU_ADD && i < rows; i++)
@@ -99,11 +105,11 @@ static void tile(int rows, int64_t columns, int64_t depth, const float *a, int64
     if (rows > SIDE) {
         amx_zero(2);
         amx_zero(3);
-        multiply_two(depth, a, lda, a_offset, b, b_offset);
+        multiply_two(depth, a, lda, a_offset, b, b_offset, ahead, turns);
         amx_store(2, to + SIDE * ld, ld * 4);
         amx_store(3, to + SIDE * ld + SIDE, ld * 4);
     } else {
-        multiply_one(depth, a, lda, a_offset, b, b_offset);
+        multiply_one(depth, a, lda, a_offset, b, b_offset, ahead, turns);
     }
     amx_store(0, to, ld * 4);
     amx_store(1, to + SIDE, ld * 4);
@@ -114,16 +120,15 @@ static void tile(int rows, int64_t columns, int64_t depth, const float *a, int64
 static void gemm(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
                  const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, int runs, int rows)
 {
-    (void)ahead;
     (void)runs;
-    tile(rows, COLUMNS, depth, a, lda, a_offset, b, b_offset, c, ldc, store);
+    tile(rows, COLUMNS, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead);
 }
 
 static void edge(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
                  const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, int runs, int rows)
 {
     (void)runs;
-    tile(rows, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store);
+    tile(rows, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL);
 }
 
 /* One function whatever the rows. */
@@ -141,6 +146,7 @@ const cpu_words ISA_NAME(cek__bf16_words) = {
     .edge = edges,
     .step = SIDE,
     .height = SIDE,
+    .pace = 8,
     .along = 1,
     .begin = begin,
     .end = end,

@@ -41,6 +41,7 @@ const cpu_words ISA_NAME(cek__bf16_words) = {
     .edge = ISA_NAME(gemm_bf16_edges),
     .step = 1,
     .height = 1,
+    .pace = 1,
     .panels = pairs_panels,
     .add = pairs_add,
 };

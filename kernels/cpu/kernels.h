@@ -62,6 +62,19 @@ static inline cpu_ahead cpu_ahead_none(const float *near)
     return (cpu_ahead){ .at = near, .turns = 1 };
 }
 
+/* Asks for CPU_LINES_AHEAD lines of them. */
+static inline void cpu_ahead_go(cpu_ahead *ahead)
+{
+    for (int i = 0; i < CPU_LINES_AHEAD; i++)
+        __builtin_prefetch(ahead->at + i * 16, 0, 2);
+    ahead->at += ahead->step;
+    if (ahead->at == ahead->end) {
+        ahead->end += ahead->ld;
+        ahead->at = ahead->end - ahead->width;
+        ahead->rows--;
+    }
+}
+
 /* Steps of k that a tile writes out one after the other, without a counter, where it may. */
 enum { CPU_RUN = 4 };
 
@@ -130,6 +143,7 @@ typedef struct cpu_words {
     cpu_gemm_edge *const *edge; /* the same */
     int step;   /* words of k that are taken at once: depth is a multiple, and zeros fill up what is missing */
     int height; /* rows that are taken at once: panels of A begin at multiples, and may be read to the next one */
+    int pace;   /* vectors of words multiplied by an element in the time of a multiply-add of floats */
     int along;  /* panels of A have their words side by side along k: a_offset[k] = k */
     /* NULL, or before the first and after the last tile of a task, on the task's thread */
     void (*begin)(void), (*end)(void);

@@ -4,6 +4,12 @@
  * Must not know: tiles. */
 #include "kernels/cpu/half.h"
 
+/* Words of two rows of memory, a vector of each. */
+V_INLINE vf pairs_of(const uint16_t *low, const uint16_t *high)
+{
+    return (vf)(v_from_u16(*(const vh_mem *)low) | v_from_u16(*(const vh_mem *)high) << 16);
+}
+
 /* Two rows of memory are one of words; what is missing of the last is 0. B's last panel, `nr` wide, is filled up. */
 static void pairs_panels(int64_t nr, int64_t depth, int64_t columns, int64_t width, const void *from, int64_t ld,
                          float *to, int64_t panel)
@@ -17,7 +23,11 @@ static void pairs_panels(int64_t nr, int64_t depth, int64_t columns, int64_t wid
             __builtin_prefetch(low + 2 * CPU_ROWS_AHEAD * ld + i);
             __builtin_prefetch(low + (2 * CPU_ROWS_AHEAD + 1) * ld + i);
         }
-        for (int64_t j = 0; j < columns; j += width, row += panel)
+        int64_t j = 0;
+        for (; high && width % VL == 0 && j + width <= columns; j += width, row += panel)
+            for (int64_t i = 0; i < width; i += VL)
+                v_store(row + i, pairs_of(low + j + i, high + j + i));
+        for (; j < columns; j += width, row += panel)
             for (int64_t i = j, end = j + width; i < end; i += VL) {
                 const int64_t left = (columns < end ? columns : end) - i, n = left < 0 ? 0 : left < VL ? left : VL;
                 const vu even = (vu)v_load_typed_part(CPU_BF16, low + i, n) >> 16;

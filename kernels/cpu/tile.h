@@ -115,16 +115,8 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
                 __builtin_prefetch(meets + j * VL, 1, 3);
             meets += ldc;
         }
-        for (int64_t turn = vectors == TILE_VECTORS ? ahead->turns : 0; turn > 0; turn--) {
-            for (int i = 0; i < CPU_LINES_AHEAD; i++)
-                __builtin_prefetch(ahead->at + i * 16, 0, 2);
-            ahead->at += ahead->step;
-            if (ahead->at == ahead->end) {
-                ahead->end += ahead->ld;
-                ahead->at = ahead->end - ahead->width;
-                ahead->rows--;
-            }
-        }
+        for (int64_t turn = vectors == TILE_VECTORS ? ahead->turns : 0; turn > 0; turn--)
+            cpu_ahead_go(ahead);
         for (; has_runs && stop - k >= run; k += CPU_RUN) {
             const float *column = b + b_offset[k];
             const bases at = bases_of(rows, a + a_offset[k], &by);

@@ -302,15 +302,15 @@ START_TEST(a_block_of_a_serves_several_of_b)
                                  .bias = i >> 5,
                                  .integers = 1 };
                 cpu_config small = *config;
-                small.mc = 2 * (words ? config->bf16->mr : config->kernels->mr);
-                small.kc = 32;
-                small.b_bytes = 4 * small.kc * nr;
+                cpu_blocks *blocks = words ? &small.words : &small.floats;
+                *blocks = (cpu_blocks){ .mc = 2 * (words ? config->bf16->mr : config->kernels->mr), .kc = 32 };
+                blocks->b_bytes = 4 * blocks->kc * nr;
                 problem p;
                 problem_make(&several[s], &k, &p);
                 gemm_plan plan;
                 cek__gemm_plan(&p.d, &small, 1, &plan);
                 EXPECT(plan.product.sizes.nc > 0 && plan.product.sizes.nc < plan.product.sizes.nb &&
-                           plan.product.sizes.kc < plan.product.k && small.mc < plan.product.sizes.mb,
+                           plan.product.sizes.kc < plan.product.k && blocks->mc < plan.product.sizes.mb,
                        "%s, kind %d: no several blocks", config->isa, i);
                 float *result = copied(CPU_F32, p.nc, p.c), *sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
                 run(&p, &k, &small, NULL, result, sum);
@@ -319,6 +319,47 @@ START_TEST(a_block_of_a_serves_several_of_b)
                 filled_free(CPU_F32, p.d.m * p.d.batch, sum);
                 problem_free(&p);
             }
+        }
+}
+END_TEST
+
+/* Sums of a block that is as deep as the product are taken before those of the next one are made, in the same place. */
+START_TEST(sums_of_blocks_follow_each_other_in_one_place)
+{
+    const shape several = { 100, 230, 64, 2 };
+    const cpu_config *config;
+    for (int c = 0; (config = cek__config_at(c)) != NULL; c++)
+        for (int i = 0; i < 16; i++) {
+            const cpu_type type = i & 1 ? CPU_BF16 : CPU_F32;
+            const int words = type == CPU_BF16 && config->bf16, nr = words ? config->bf16->nr : config->kernels->nr;
+            const kind k = { .flip_c = i >> 1 & 1,
+                             .accumulate = i >> 2 & 1,
+                             .spread = 1,
+                             .a = type,
+                             .b = type,
+                             .c = CPU_BF16,
+                             .sum = 1,
+                             .bias = i >> 3,
+                             .integers = 1 };
+            cpu_config small = *config;
+            const cpu_blocks blocks = { .mc = words ? config->bf16->mr : config->kernels->mr,
+                                        .kc = several.k,
+                                        .b_bytes = 4 * several.k * nr };
+            small.floats = small.words = blocks;
+            problem p;
+            problem_make(&several, &k, &p);
+            gemm_plan plan;
+            cek__gemm_plan(&p.d, &small, 1, &plan);
+            EXPECT(plan.product.again && blocks.mc < plan.product.sizes.mb &&
+                       plan.product.sizes.c_floats < plan.product.sizes.mb * plan.product.sizes.nb,
+                   "%s, kind %d: no several blocks", config->isa, i);
+            void *result = copied(CPU_BF16, p.nc, p.c);
+            float *sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
+            run(&p, &k, &small, NULL, result, sum);
+            compare(&p, &k, config, result, sum);
+            filled_free(CPU_BF16, p.nc, result);
+            filled_free(CPU_F32, p.d.m * p.d.batch, sum);
+            problem_free(&p);
         }
 }
 END_TEST
@@ -375,6 +416,7 @@ int main(void)
     tcase_add_test(tests, large_results_are_exact_aligned_or_not);
     tcase_add_test(tests, panels_of_b_that_stay_give_the_bits_of_copied_ones);
     tcase_add_test(tests, a_block_of_a_serves_several_of_b);
+    tcase_add_test(tests, sums_of_blocks_follow_each_other_in_one_place);
     tcase_add_test(tests, nan_reaches_every_element_it_belongs_to_and_no_other);
     suite_add_tcase(suite, tests);
     return suite_run(suite);

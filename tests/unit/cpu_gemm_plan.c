@@ -155,7 +155,7 @@ START_TEST(of_few_columns_rows_are_read_where_they_lie_in_deep_blocks)
     for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
         for (int64_t k = 2000; k <= 2048; k += 48)
             for (int64_t panels = 1; panels <= 8; panels *= 2) {
-                const int64_t n = panels * config->kernels->nr, bytes = config->b_bytes;
+                const int64_t n = panels * config->kernels->nr, bytes = config->floats.b_bytes;
                 const gemm_desc d = rows_of_memory(5000, n, k);
                 gemm_plan plan;
                 cek__gemm_plan(&d, config, 1, &plan);
@@ -410,8 +410,8 @@ START_TEST(a_block_of_rows_is_whole_tiles_of_every_family)
 {
     const cpu_config *config;
     for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
-        ck_assert_msg(config->mc % config->kernels->mr == 0, "%s", config->isa);
-        ck_assert_msg(config->bf16 == NULL || config->mc % config->bf16->height == 0, "%s", config->isa);
+        ck_assert_msg(config->floats.mc % config->kernels->mr == 0, "%s", config->isa);
+        ck_assert_msg(config->bf16 == NULL || config->words.mc % config->bf16->height == 0, "%s", config->isa);
     }
 }
 END_TEST

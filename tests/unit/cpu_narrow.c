@@ -182,6 +182,31 @@ START_TEST(panels_of_words_begin_where_their_family_wants_them)
 }
 END_TEST
 
+/* Whole tiles and steps are words as they lie; of anything else something beside A would be read. */
+START_TEST(whole_rows_of_words_are_read_where_they_lie)
+{
+    const cpu_config *config = cek__config_select("amx-model");
+    const struct {
+        int64_t m, k, ld;
+        pack_way way;
+    } cases[] = { { 64, 96, 96, PACK_DIRECT }, { 64, 96, 98, PACK_DIRECT }, { 65, 96, 96, PACK_ALONG },
+                  { 64, 97, 98, PACK_ALONG },  { 64, 96, 97, PACK_ALONG },  { 64, 80, 80, PACK_ALONG } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const gemm_desc d = { .m = cases[i].m,
+                              .n = 64,
+                              .k = cases[i].k,
+                              .batch = 1,
+                              .a = { CPU_BF16, cases[i].ld, 1, 0 },
+                              .b = { CPU_BF16, 64, 1, 0 },
+                              .c = { CPU_F32, 64, 1, 0 } };
+        gemm_plan plan;
+        cek__gemm_plan(&d, config, 1, &plan);
+        ck_assert(!plan.swapped && plan.product.words == config->bf16);
+        ck_assert_msg(plan.product.way_a == cases[i].way, "case %zu: way %d", i, (int)plan.product.way_a);
+    }
+}
+END_TEST
+
 /* Tiles that a thread keeps make every change of threads dearer. */
 START_TEST(a_thread_has_no_tiles_after_a_product)
 {
@@ -226,6 +251,7 @@ int main(void)
     tcase_add_test(tests, a_single_product_of_bf16_keeps_denormal_numbers);
     tcase_add_test(tests, tile_registers_sum_up_to_the_bit_as_their_manual_says);
     tcase_add_test(tests, panels_of_words_begin_where_their_family_wants_them);
+    tcase_add_test(tests, whole_rows_of_words_are_read_where_they_lie);
     tcase_add_test(tests, a_thread_has_no_tiles_after_a_product);
     suite_add_tcase(suite, tests);
     return suite_run(suite);

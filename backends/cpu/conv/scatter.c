@@ -92,10 +92,11 @@ static void sizes_choose(const conv_desc *d, const cpu_config *config, scatter_p
     const int64_t pixels = s->images * d->out[1] * d->out[2]; /* that a task has at most */
     s->rows = least(least(PRODUCT_BYTES / (4 * columns), ROWS), pixels);
     s->rows = most(s->rows, config->kernels->mr);
-    s->sizes = (walk_sizes){ .mc = least(config->mc, s->rows), .mb = s->rows, .nb = columns, .with_c = 1 };
-    s->sizes.kc = ceil_div(depth, ceil_div(depth, config->kc));
+    s->sizes = (walk_sizes){ .mc = least(config->floats.mc, s->rows), .mb = s->rows, .nb = columns };
+    s->sizes.kc = ceil_div(depth, ceil_div(depth, config->floats.kc));
     s->sizes.a_floats = s->sizes.mc * walk_row_floats(s->sizes.kc);
     s->sizes.b_floats = s->sizes.kc * columns;
+    s->sizes.c_floats = s->rows * columns;
 }
 
 /* Cycles, of which a multiplication of vectors takes one. */
@@ -323,7 +324,7 @@ static void task_open(const run *r, int64_t number, int worker, task *t)
     float *packed = (float *)(void *)r->scratch;
     char *at = r->scratch + (size_t)(d->groups * s->blocks * s->packed_floats * 4) + (size_t)worker * s->worker_bytes;
     /* pixels that follow each other fall into different sets of the cache as they lie */
-    const int direct = d->y == CPU_F32 && out == d->out_channels && out <= plan->config->kc;
+    const int direct = d->y == CPU_F32 && out == d->out_channels && out <= plan->config->floats.kc;
 
     *t = (task){ .call = r->call,
                  .group = group,

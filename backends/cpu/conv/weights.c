@@ -17,12 +17,12 @@ enum {
 static int64_t slab_depth(conv_plan *plan)
 {
     const int64_t width = plan->w.dim[2].positions, rows = windows_rows(&plan->w);
-    int64_t lines = plan->config->kc / width;
+    int64_t lines = plan->config->floats.kc / width;
 
     for (lines = lines > 0 ? lines : 1; lines > 0; lines--) {
         const int64_t depth = least(lines * width, rows);
         cek__slab_plan(&plan->w, depth, &plan->slab);
-        if (plan->slab.floats * 4 <= plan->config->b_bytes)
+        if (plan->slab.floats * 4 <= plan->config->floats.b_bytes)
             return depth;
     }
     return 0;

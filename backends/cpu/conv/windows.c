@@ -44,7 +44,7 @@ int cek__conv_slabs_plan(conv_plan *plan)
     int64_t rows = width;
 
     /* B stays in L2 at full depth; and panels, which end where lines end, are at least half high */
-    if (columns == 0 || columns * kernels->nr * 4 > plan->config->b_bytes || width * 2 < panels * kernels->mr)
+    if (columns == 0 || columns * kernels->nr * 4 > plan->config->floats.b_bytes || width * 2 < panels * kernels->mr)
         return 0;
     for (int64_t more = 2 * width; more <= SLAB_ROWS; more += width) {
         cek__slab_plan(w, more, &plan->slab);

@@ -45,6 +45,7 @@ void cek__epilogue(const cpu_kernels *kernels, const epilogue *e, int64_t row, i
     const int plain = e->to.type == CPU_F32 && e->to.col_stride == 1;
     const int ref_plain = e->ref_at.type == CPU_F32 && e->ref_at.col_stride == 1;
     const int nothing = e->act == CPU_ACT_NONE && !e->bias && !e->row_bias;
+    const int as_it_is = nothing && e->deriv == CPU_ACT_NONE && !e->accumulate;
     float *other = line + (cols + 15) / 16 * 16;
 
     /* all rows at once, which may be short, where they go to floats by one pass */
@@ -60,8 +61,13 @@ void cek__epilogue(const cpu_kernels *kernels, const epilogue *e, int64_t row, i
                             e->row_bias ? e->row_bias + row : NULL, c, ldc);
         return;
     }
+    if (as_it_is && e->to.col_stride == 1) {
+        for (int64_t i = 0; i < rows; i++, sums += ld)
+            kernels->store(e->to.type, cols, sums, element(e->c, &e->to, row + i, col));
+        return;
+    }
     /* and columns that are rows there, as those of sums that were made in exchanged roles */
-    if (nothing && e->deriv == CPU_ACT_NONE && !e->accumulate && e->to.type == CPU_F32 && e->to.row_stride == 1) {
+    if (as_it_is && e->to.type == CPU_F32 && e->to.row_stride == 1) {
         kernels->transpose(rows, cols, sums, ld, (float *)(void *)element(e->c, &e->to, row, col), e->to.col_stride);
         return;
     }

@@ -38,12 +38,21 @@ static int has_few_columns(const gemm_desc *d, const cpu_config *config)
     return d->n <= FEW_PANELS * config->kernels->nr;
 }
 
+/* Whole rows of words, and whole tiles of them: nothing is read beside A. */
+static int is_words(const gemm_desc *d, const cpu_words *words)
+{
+    return words->along && d->a.col_stride == 1 && d->a.row_stride % words->unit == 0 && d->m % words->height == 0 &&
+           d->k % (words->unit * words->step) == 0;
+}
+
 /* Floats whose rows lie along k are read where they are, as a panel of packed ones would be: so many streams. Copying
  * them is waiting for each row to begin. Only where rows fall into one set of L1 are panels of them low, and B passes
  * by more often: then they are copied, unless columns are few. */
-static pack_way way_a(const gemm_desc *d, const cpu_config *config)
+static pack_way way_a(const gemm_desc *d, const cpu_config *config, const cpu_words *words)
 {
     const gemm_matrix *a = &d->a;
+    if (words)
+        return is_words(d, words) ? PACK_DIRECT : cek__pack_way_a(a);
     const int in_place = a->type == CPU_F32 && a->col_stride == 1 &&
                          (!cek__pack_rows_meet(a->row_stride) || has_few_columns(d, config));
     return in_place || is_near(d) ? PACK_DIRECT : cek__pack_way_a(a);
@@ -51,10 +60,11 @@ static pack_way way_a(const gemm_desc *d, const cpu_config *config)
 
 /* All of k (floats or words) in one block, or 0: where B stays in L2 as it is, a panel of A may do so too. That costs
  * less than passing a large C by once more. */
-static int64_t whole_depth(const gemm_desc *d, int64_t k, const cpu_config *config)
+static int64_t whole_depth(const gemm_desc *d, const product_plan *p)
 {
-    const int narrow = d->n * k * 4 <= config->b_bytes && k <= 2 * config->kc;
-    return narrow && d->m * d->n * 4 >= LARGE_C ? k : 0;
+    const cpu_blocks *blocks = product_blocks(p);
+    const int narrow = d->n * p->k * 4 <= blocks->b_bytes && p->k <= 2 * blocks->kc;
+    return narrow && d->m * d->n * 4 >= LARGE_C ? p->k : 0;
 }
 
 /* Of few columns rows of A that are read where they lie come from memory as fast as they are asked for, if runs of them
@@ -63,8 +73,8 @@ static int64_t depth_most(const gemm_desc *d, const product_plan *p)
 {
     if (p->way_a != PACK_DIRECT || d->a.col_stride != 1 || !has_few_columns(d, p->config))
         return 0;
-    const int64_t fit = p->config->b_bytes / (4 * round_up(d->n, p->config->kernels->nr));
-    return most(least(fit, DEPTH_MOST), p->config->kc);
+    const int64_t fit = product_blocks(p)->b_bytes / (4 * round_up(d->n, p->config->kernels->nr));
+    return most(least(fit, DEPTH_MOST), product_blocks(p)->kc);
 }
 
 /* Tiles read whole panels of B. */
@@ -92,7 +102,9 @@ static int is_thin(const gemm_desc *d, const cpu_config *config)
 
 void cek__gemm_operands(const gemm_desc *d, product_plan *p)
 {
-    p->way_a = way_a(d, p->config);
+    if (!p->thin)
+        cek__product_words(p, d->a.type, d->b.type);
+    p->way_a = way_a(d, p->config, p->words);
     p->way_b = way_b(d, p->config);
     /* most of the time of packing B is waiting for memory */
     p->ahead = p->way_b == PACK_ACROSS;
@@ -100,8 +112,7 @@ void cek__gemm_operands(const gemm_desc *d, product_plan *p)
     p->keeps_a = 1;
     if (p->thin)
         return;
-    cek__product_words(p, d->a.type, d->b.type);
-    p->sizes.kc = whole_depth(d, p->k, p->config);
+    p->sizes.kc = whole_depth(d, p);
     p->depth_most = depth_most(d, p);
 }
 
@@ -140,7 +151,7 @@ static void plan_one(const gemm_desc *desc, const cpu_config *config, int worker
     };
     cek__gemm_operands(d, &out->product);
     if (!out->product.thin) /* the same in both roles */
-        out->product.sizes.kc = whole_depth(desc, out->product.k, config);
+        out->product.sizes.kc = whole_depth(desc, &out->product);
     cek__product_plan(&out->product);
 }
 

@@ -46,7 +46,7 @@ static double way_cost(pack_way way, double vectors, double transpose, double ru
 /* What waiting for memory adds to bringing near `vectors` of an operand of so many elements. */
 static double far_cost(const product_plan *p, pack_way way, double elements, double vectors, double cost)
 {
-    return p->keeps_a && way != PACK_DIRECT && elements * 4 > (double)p->config->b_bytes ? vectors * cost : 0;
+    return p->keeps_a && way != PACK_DIRECT && elements * 4 > (double)product_blocks(p)->b_bytes ? vectors * cost : 0;
 }
 
 /* The estimated time of a block of C, in cycles. */
@@ -62,12 +62,12 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
     const double slab_b = blocks * (double)p->sizes.b_floats / vl;
     /* cores that are in the same rows of B and C fetch ahead of each other what the other one writes */
     const double cut = p->keeps_a && p->workers > 1 && nb < p->n ? blocks * (double)mb + depth : 0;
-    return depth * rows * columns + (double)mb * columns * store + cut * cost_run + cost_task +
+    return depth * rows * columns / (p->words ? p->words->pace : 1) + (double)mb * columns * store + cut * cost_run + cost_task +
            far_cost(p, p->way_a, (double)p->m * (double)p->k, depth * (double)mb / vl, cost_far) +
            far_cost(p, p->way_b, (double)p->k * (double)p->n, depth * (double)nb / vl,
                     p->ahead ? cost_ahead : cost_far) +
            way_cost(p->way_a, depth * (double)mb / vl, cost_copy, blocks * (double)mb,
-                    depth * (double)ceil_div(mb, p->config->mc), slab_a) +
+                    depth * (double)ceil_div(mb, product_blocks(p)->mc), slab_a) +
            way_cost(p->way_b, depth * (double)nb / vl, cost_transpose, blocks * (double)nb, depth, slab_b);
 }
 
@@ -75,7 +75,7 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
 static int64_t columns_most(const product_plan *p)
 {
     /* slabs are copied again for each block of columns: B may half come from L3 instead */
-    const int64_t bytes = p->config->b_bytes * (p->row_unit ? 2 : 1);
+    const int64_t bytes = product_blocks(p)->b_bytes * (p->row_unit ? 2 : 1);
     return round_up(p->way_b == PACK_DIRECT ? p->n : most(bytes / (4 * p->sizes.kc), 1), p->nr);
 }
 
@@ -93,7 +93,7 @@ static void blocks_choose(product_plan *p)
         const int64_t nb = ceil_div(ceil_div(p->n, cols), p->nr) * p->nr;
         for (int64_t rows = 1; rows <= BLOCKS_MAX; rows++) {
             int64_t mb = ceil_div(ceil_div(p->m, rows), unit) * unit;
-            if (!p->in_place && p->splits == 1)
+            if (!p->in_place && p->splits == 1 && !p->again)
                 mb = least(mb, most(SCRATCH_C_BYTES / (4 * nb) / unit, 1) * unit);
             if (nb > nc_max && p->way_a != PACK_DIRECT)
                 mb = least(mb, most(kept / unit, 1) * unit);
@@ -118,8 +118,8 @@ static void blocks_choose(product_plan *p)
 /* Parts of k: a function of the shape alone, and the same when A and B change roles. */
 static void depth_choose(product_plan *p)
 {
-    const int64_t tasks = p->batch * ceil_div(p->m, p->config->mc) * ceil_div(p->n, p->config->mc);
-    const int64_t depth = p->depth_most ? p->depth_most : p->config->kc;
+    const int64_t tasks = p->batch * ceil_div(p->m, product_blocks(p)->mc) * ceil_div(p->n, product_blocks(p)->mc);
+    const int64_t depth = p->depth_most ? p->depth_most : product_blocks(p)->kc;
     const int64_t splits = p->whole ? 1 : least(least(SPLIT_TASKS / most(tasks, 1), p->k / SPLIT_DEPTH), SPLITS_MAX);
     for (p->splits = 1; p->splits * 2 <= splits;)
         p->splits *= 2; /* even numbers of tasks for even numbers of workers */
@@ -129,13 +129,14 @@ static void depth_choose(product_plan *p)
     p->sizes.kc = round_up(p->sizes.kc, p->words ? p->words->step : 1);
     p->split_depth = most(ceil_div(p->split_depth, p->sizes.kc) * p->sizes.kc, 1);
     p->splits = most(ceil_div(p->k, p->split_depth), 1);
+    p->again = p->k > 0 && p->k <= p->sizes.kc;
 }
 
 static void sizes_complete(product_plan *p)
 {
     walk_sizes *s = &p->sizes;
     if (s->mc == 0)
-        s->mc = p->config->mc;
+        s->mc = product_blocks(p)->mc;
     if (p->keeps_a && !p->thin && s->nb > columns_most(p))
         s->nc = round_up(ceil_div(s->nb, ceil_div(s->nb, columns_most(p))), p->nr);
     /* what tiles read where it lies needs no room */
@@ -145,7 +146,8 @@ static void sizes_complete(product_plan *p)
         s->b_floats = s->kc * round_up(s->nc ? s->nc : s->nb, p->nr);
     if (s->b_floats == 0 && p->n % p->nr > p->nr / 2)
         s->edge_floats = s->kc * p->nr;
-    s->with_c = !p->in_place && p->splits == 1;
+    p->ldc = round_up(p->again && s->nc ? s->nc : s->nb, p->nr);
+    s->c_floats = p->in_place || p->splits > 1 ? 0 : (p->again ? least(s->mc, s->mb) : s->mb) * p->ldc;
 }
 
 void cek__product_words(product_plan *p, cpu_type a, cpu_type b)

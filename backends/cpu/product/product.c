@@ -100,7 +100,6 @@ static void block_task(void *arg, int64_t task, int worker)
 {
     const run *r = arg;
     const product_plan *plan = r->plan;
-    const int64_t nr = plan->nr;
     const int64_t row_block = task % r->row_blocks, rest = task / r->row_blocks;
     const int64_t col_block = rest % r->col_blocks, part = rest / r->col_blocks;
     const int64_t index = part % plan->batch, split = part / plan->batch;
@@ -145,7 +144,8 @@ static void block_task(void *arg, int64_t task, int worker)
         w.take = r->source->plain ? NULL : r->source->take;
     } else {
         t.c = scratch.c;
-        t.ldc = ceil_div(plan->sizes.nb, nr) * nr;
+        t.ldc = plan->ldc;
+        t.again = plan->again;
         w.take = r->source->take;
     }
     float *sums = r->sums + (split * plan->batch + index) * plan->sum_length;

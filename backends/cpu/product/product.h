@@ -49,6 +49,8 @@ typedef struct product_plan {
     int64_t splits, split_depth; /* parts of k that are summed apart, then added in order */
     int serial;                  /* so small that it runs on the caller alone; `workers` is 1 then */
     int brief;                   /* nobody is woken up for it */
+    bool again;                  /* sums that are not made in C are those of a block, again and again */
+    int64_t ldc;                 /* of such sums */
     int stream;                  /* C is written past the caches, where it is aligned */
     double cost;                 /* estimated cycles */
     int64_t sum_length;          /* of the sums of rows or columns of one product, 0: none */
@@ -56,6 +58,11 @@ typedef struct product_plan {
     size_t partial_bytes;        /* these and the parts of C */
     size_t worker_bytes, workspace_bytes;
 } product_plan;
+
+static inline const cpu_blocks *product_blocks(const product_plan *p)
+{
+    return p->words ? &p->config->words : &p->config->floats;
+}
 
 /* One product of the batch. The walk's callbacks get a pointer to it as their `source`. */
 typedef struct product_part {

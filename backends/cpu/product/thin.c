@@ -23,7 +23,7 @@ void cek__thin_plan(product_plan *p)
     s->mb = s->mc = p->m;
     const int64_t tasks = ceil_div(p->n, s->nb) * p->batch;
     const int64_t parts = most(least(PARTS / tasks, p->k * least(p->n, s->nb) / PART_ELEMENTS), 1);
-    s->kc = least(ceil_div(p->k, parts), p->config->kc);
+    s->kc = least(ceil_div(p->k, parts), p->config->floats.kc);
     p->split_depth = round_up(ceil_div(p->k, parts), s->kc);
     p->splits = ceil_div(p->k, p->split_depth);
     s->a_floats = p->m * walk_row_floats(s->kc);

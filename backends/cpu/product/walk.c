@@ -29,7 +29,7 @@ size_t cek__walk_scratch(const walk_sizes *s, int64_t nr, void *base, walk_scrat
         s->edge_floats * 4,
         s->kc * 4,
         4 * round_up(s->nb, 16) * 4,
-        s->with_c ? s->mb * width * 4 : 0,
+        s->c_floats * 4,
     };
     void *parts[sizeof bytes / sizeof *bytes];
     size_t used = 0;
@@ -292,14 +292,15 @@ void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
             for (int64_t i = 0; i < t->rows; i += w->mc) {
                 const int64_t rows = least(t->rows - i, w->mc);
                 const walk_scratch at = rows_scratch(w, s, i);
-                float *c = t->c + i * t->ldc + col;
+                float *c = t->again ? t->c : t->c + i * t->ldc + col;
                 if (col == 0)
                     lda = w->a(w->source, t->row + i, rows, k, depth, &at);
                 if (col == 0 && t->row_sum)
                     sum_rows(w, &at, rows, lda, depth, t->row_sum + i);
                 f.a = col == 0 ? a_block_next(w, t, k, depth, i, rows) : (cpu_ahead){ 0 };
                 f.behind = ceil_div(t->rows - i - rows, at.a_rows[0]);
-                f.panels = w->a_floats ? col > 0 : lda >= depth && lda <= depth + depth / 4;
+                f.panels = w->a_floats ? col > 0 && !w->words
+                                       : lda >= depth && lda <= depth + depth / 4 && (col == 0 || !w->words);
                 if (col > 0 && w->a_floats)
                     f.a_next = rows_scratch(w, s, f.behind ? i + w->mc : 0).a;
                 tiles(w, rows, cols, lda, depth, c, t->ldc, store, &f, b, &at);

@@ -24,7 +24,7 @@ typedef struct walk_sizes {
     int64_t nc;                 /* columns of B at once; 0: all of a task's. If fewer, A is kept for all of them */
     int64_t a_floats, b_floats; /* packing space for mc rows of A, for a block of B */
     int64_t edge_floats;        /* for a last panel of B that tiles cannot read where it lies */
-    int with_c;                 /* room for the sums of a task */
+    int64_t c_floats;           /* for sums of a task, or of a block of it at a time */
 } walk_sizes;
 
 /* One worker's memory; every part aligned to 64 bytes. */
@@ -38,7 +38,7 @@ typedef struct walk_scratch {
     float *edge;                      /* that of B's last panel, where asked for */
     int32_t *edge_offset;             /* kc: b_offset of that panel, if it is apart */
     float *line;                      /* 4 x nb */
-    float *c;                         /* mb x nb in whole panels, where asked for */
+    float *c;                         /* c_floats */
 } walk_scratch;
 
 /* Hands out rows [row, row + rows) x [k, k + depth) of A: sets a_offset and the panels, which cut
@@ -89,6 +89,7 @@ typedef struct walk_task {
     int64_t row, rows, col, cols, k, depth;
     float *c; /* element (row, col) */
     int64_t ldc;
+    bool again; /* C has room for a block, mc x nc in whole panels: all of k is in one, and `take` takes each */
     int add;    /* to what C holds */
     int stream; /* C is large, aligned and written once: past the caches; depth <= kc */
     /* NULL, or added to: the sums over k of A (for `rows`), of B (for `cols`) */
