@@ -94,7 +94,7 @@ static void tile(int rows, int64_t columns, int64_t depth, const float *a, int64
     float *to = in_place ? c : sums;
     const int64_t ld = in_place ? ldc : COLUMNS;
     /* what comes ahead in a step, which is several stretches */
-    const int64_t turns = ahead && ahead->step ? SIDE / cpu_stretch(depth) : 0;
+    const int64_t turns = ahead && ahead->step ? SIDE / ahead->stretch : 0;
 
     /* what the sums will meet in C comes nearer while they are made */
     for (int i = 0; store == CPU_ADD && i < rows; i++)

@@ -26,9 +26,20 @@ enum { CPU_MR_MAX = 32, CPU_NR_MAX = 64 }; /* bounds of every kernel's tile */
  * looks ahead by itself. */
 enum { CPU_ROWS_AHEAD = 2 };
 
-/* Rows of memory that come into L2 while tiles work: in a stretch of steps of k CPU_LINES_AHEAD lines, or twice as
- * many, side by side along a row, with which processors go on by themselves, then along the next row. Every tile goes
- * on where the one before ended, be the addresses what they may. */
+/* Steps of k that a tile writes out one after the other, without a counter, where it may. */
+enum { CPU_RUN = 4, CPU_STRETCH_MOST = 8 };
+
+/* The steps of a stretch, whole runs if it can be: fewer where k would end before each of 16 rows of C had one. */
+static inline int64_t cpu_stretch(int64_t depth)
+{
+    /* 1, from 32 on 2, from 64 on 4, from 128 on 8 */
+    return 1 << (27 - __builtin_clz((unsigned)(depth < 128 ? depth : 128) | 16));
+}
+
+/* Rows of memory that come into L2 while tiles work: in a stretch of steps of k CPU_LINES_AHEAD lines, side by side
+ * along a row, with which processors go on by themselves, then along the next row. Every tile goes on where the one
+ * before ended, be the addresses what they may. How long a stretch is stands here, where it costs tiles nothing: a loop
+ * over several groups of lines took 2 % of all. */
 enum { CPU_LINES_AHEAD = 4, CPU_FLOATS_AHEAD = 16 * CPU_LINES_AHEAD };
 typedef struct cpu_ahead {
     const float *at;
@@ -36,7 +47,7 @@ typedef struct cpu_ahead {
     const float *end;  /* of this row: steps end there */
     int64_t width, ld; /* floats of a row, to the next row */
     int64_t rows;      /* that are left, or fewer than 1 */
-    int64_t turns;     /* in a stretch: each CPU_LINES_AHEAD lines */
+    int64_t stretch;   /* steps: 1 at least, cpu_stretch(depth) at most */
 } cpu_ahead;
 
 /* `rows` rows of `columns` floats, the first at `at`, `ld` apart; a single one where they lie side by side. */
@@ -47,19 +58,19 @@ static inline cpu_ahead cpu_ahead_rows(const float *at, int64_t rows, int64_t co
         rows = 1;
     }
     const int64_t width = (columns + CPU_FLOATS_AHEAD - 1) / CPU_FLOATS_AHEAD * CPU_FLOATS_AHEAD;
-    return (cpu_ahead){ at, CPU_FLOATS_AHEAD, at + width, width, ld, rows, 1 };
+    return (cpu_ahead){ at, CPU_FLOATS_AHEAD, at + width, width, ld, rows, CPU_STRETCH_MOST };
 }
 
 /* All that follows `at`. */
 static inline cpu_ahead cpu_ahead_from(const float *at)
 {
-    return (cpu_ahead){ .at = at, .step = CPU_FLOATS_AHEAD, .turns = 1 };
+    return (cpu_ahead){ .at = at, .step = CPU_FLOATS_AHEAD, .stretch = CPU_STRETCH_MOST };
 }
 
 /* Nothing: lines that are in L1 anyway. */
 static inline cpu_ahead cpu_ahead_none(const float *near)
 {
-    return (cpu_ahead){ .at = near, .turns = 1 };
+    return (cpu_ahead){ .at = near, .stretch = CPU_STRETCH_MOST };
 }
 
 /* Asks for CPU_LINES_AHEAD lines of them. */
@@ -73,16 +84,6 @@ static inline void cpu_ahead_go(cpu_ahead *ahead)
         ahead->at = ahead->end - ahead->width;
         ahead->rows--;
     }
-}
-
-/* Steps of k that a tile writes out one after the other, without a counter, where it may. */
-enum { CPU_RUN = 4 };
-
-/* The steps of a stretch, whole runs if it can be: fewer where k would end before each of 16 rows of C had one. */
-static inline int64_t cpu_stretch(int64_t depth)
-{
-    /* 1, from 32 on 2, from 64 on 4, from 128 on 8 */
-    return 1 << (27 - __builtin_clz((unsigned)(depth < 128 ? depth : 128) | 16));
 }
 
 /* How a tile's sums meet C. CPU_STREAM is CPU_STORE past the caches, for a C that would only push

@@ -98,7 +98,7 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
     vf sum[TILE_ROWS][TILE_VECTORS] = { 0 };
     strides by = { 4 * lda, 12 * lda, 20 * lda, 28 * lda };
     __asm__("" : "+r"(by.one), "+r"(by.three), "+r"(by.five), "+r"(by.seven));
-    const int64_t stretch = cpu_stretch(depth);
+    const int64_t stretch = vectors == TILE_VECTORS ? ahead->stretch : cpu_stretch(depth);
     const float *meets = c;
     const int64_t rows_ahead = to && depth > 1 ? COPY_AHEAD * (int64_t)(b_offset[1] - b_offset[0]) : 0;
     const int is_part = vectors == 1;
@@ -115,7 +115,7 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
                 __builtin_prefetch(meets + j * VL, 1, 3);
             meets += ldc;
         }
-        for (int64_t turn = vectors == TILE_VECTORS ? ahead->turns : 0; turn > 0; turn--)
+        if (vectors == TILE_VECTORS)
             cpu_ahead_go(ahead);
         for (; has_runs && stop - k >= run; k += CPU_RUN) {
             const float *column = b + b_offset[k];

@@ -57,12 +57,13 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
         blocks = (double)ceil_div(p->split_depth, p->sizes.kc);
     /* fewer than 4 rows leave multipliers idle while B is loaded */
     const double rows = (double)(p->words ? round_up(most(mb, 4), p->words->height) : most(mb, 4));
+    const double multiply = depth * rows * columns / (p->words ? p->words->pace : 1);
     const double store = blocks * cost_c + (p->store_across && p->splits == 1 ? cost_store_across : 0);
     const double slab_a = blocks * (double)(ceil_div(mb, most(p->sizes.mc, 1)) * p->sizes.a_floats) / vl;
     const double slab_b = blocks * (double)p->sizes.b_floats / vl;
     /* cores that are in the same rows of B and C fetch ahead of each other what the other one writes */
     const double cut = p->keeps_a && p->workers > 1 && nb < p->n ? blocks * (double)mb + depth : 0;
-    return depth * rows * columns / (p->words ? p->words->pace : 1) + (double)mb * columns * store + cut * cost_run + cost_task +
+    return multiply + (double)mb * columns * store + cut * cost_run + cost_task +
            far_cost(p, p->way_a, (double)p->m * (double)p->k, depth * (double)mb / vl, cost_far) +
            far_cost(p, p->way_b, (double)p->k * (double)p->n, depth * (double)nb / vl,
                     p->ahead ? cost_ahead : cost_far) +

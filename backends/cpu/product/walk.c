@@ -149,12 +149,15 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     cpu_gemm_edge *const *edge = w->words ? w->words->edge : w->kernels->edge;
     const int64_t nr = panel_columns(w), panel_tiles = ceil_div(cols, nr);
     const int64_t panels = ceil_div(rows, s->a_rows[0]) + f->behind;
-    const int64_t stretches = panel_tiles * ceil_div(depth, cpu_stretch(depth)); /* of a panel of A */
+    const int64_t stretch = cpu_stretch(depth);
+    const int64_t stretches = panel_tiles * ceil_div(depth, stretch); /* of a panel of A */
     /* panels that would bring the next block of B, and those that do */
     const int64_t b_slow = ceil_div(f->b.rows * f->b.width, stretches * CPU_FLOATS_AHEAD);
-    f->b.turns = !w->b_stays && b_slow > panels ? 2 : 1;
-    const int64_t b_panels = ceil_div(b_slow, f->b.turns);
-    const int a_runs = w->words == NULL && cpu_stretch(depth) >= CPU_RUN && is_runs(s->a_offset, depth, 1);
+    const bool b_hurries = !w->b_stays && b_slow > panels && stretch > 1;
+    const int64_t b_panels = b_hurries ? ceil_div(b_slow, 2) : b_slow;
+    f->a.stretch = stretch;
+    f->b.stretch = b_hurries ? stretch / 2 : stretch;
+    const int a_runs = w->words == NULL && stretch >= CPU_RUN && is_runs(s->a_offset, depth, 1);
     const int runs = a_runs && cols >= nr && is_runs(s->b_offset, depth, (uint32_t)nr);
     const int32_t *edge_offset = from.edge == WALK_APART ? s->edge_offset : s->b_offset;
     const int edge_step = a_runs && cols % nr && from.edge != WALK_PARTS ? edge_offset[1] - edge_offset[0] : 0;
@@ -166,6 +169,7 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
         i += height;
         const float *a_next = !f->panels ? NULL : i < rows ? s->a_panel[ip + 1] : f->a_next;
         cpu_ahead next = a_next ? cpu_ahead_from(a_next) : cpu_ahead_none(a);
+        next.stretch = stretch;
         for (int64_t jp = 0, left = cols; left > 0; jp++, left -= nr) {
             const float *b = s->b_panel[jp];
             cpu_ahead *ahead = f->b.rows > 0 && panels - ip <= b_panels ? &f->b : f->a.rows > 0 ? &f->a : &next;
