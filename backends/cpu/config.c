@@ -82,23 +82,38 @@ typedef struct row {
 
 /* 8 panels of 14 rows: with kc, 172 KiB of L2. A panel of A is 14 x 384 words = 21 KiB, two thirds of a 32 KiB L1. B
  * with A's block and the sums of C: two thirds of a 1 MiB L2. */
-#define AVX512_BLOCKS { .mc = 112, .kc = 384, .b_bytes = 480 << 10 }
+#define AVX512_BLOCKS                              \
+    {                                              \
+        .mc = 112, .kc = 384, .b_bytes = 480 << 10 \
+    }
 
 /* 4 panels of 32 rows: with kc, 512 KiB of an L2 of 2 MiB, from where tiles take no longer than from L1. So deep, since
  * sums that meet what C holds take an eighth as long as 256 words of k, and C is far. */
-#define AMX_BLOCKS { .mc = 128, .kc = 1024, .b_bytes = 512 << 10 }
+#define AMX_BLOCKS                                  \
+    {                                               \
+        .mc = 128, .kc = 1024, .b_bytes = 512 << 10 \
+    }
 
 /* 16 panels of 6 rows: with kc, 144 KiB. A panel of A (9 KiB) and one of B (24 KiB) about fill a 32 KiB L1. Processors
  * without AVX-512 may have an L2 of 256 KiB. */
-#define AVX2_BLOCKS { .mc = 96, .kc = 384, .b_bytes = 128 << 10 }
+#define AVX2_BLOCKS                               \
+    {                                             \
+        .mc = 96, .kc = 384, .b_bytes = 128 << 10 \
+    }
 
 /* 8 panels of 12 rows: with kc, 144 KiB. A panel of A (18 KiB) and one of B (12 KiB) fill half of a 64 KiB L1; L2 has
  * 512 KiB or more (Neoverse, Cortex-A7x). */
-#define NEON_BLOCKS { .mc = 96, .kc = 384, .b_bytes = 256 << 10 }
+#define NEON_BLOCKS                               \
+    {                                             \
+        .mc = 96, .kc = 384, .b_bytes = 256 << 10 \
+    }
 
 /* 16 panels of 6 rows: with kc, 96 KiB. A panel of A is 6 KiB, one of B 8 KiB: fits L1 caches of 16 KiB. Processors
  * without AVX-512 may have an L2 of 256 KiB. */
-#define PORTABLE_BLOCKS { .mc = 96, .kc = 256, .b_bytes = 128 << 10 }
+#define PORTABLE_BLOCKS                           \
+    {                                             \
+        .mc = 96, .kc = 256, .b_bytes = 128 << 10 \
+    }
 
 /* What the L3 of a Zen 5 holds, as like as not. On Emerald Rapids, whose L3 is farther away, copies take down to half
  * the time of rows that are read where they lie. */
