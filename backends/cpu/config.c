@@ -123,7 +123,8 @@ static const row rows[] = {
 #ifdef CEK_HAVE_AMX
     { runs_amx, /* floats as below, to the bit */
       runs_anywhere,
-      { "amx", &cek__kernels__avx512, &cek__bf16_words__amx, .floats = AVX512_BLOCKS, .words = AMX_BLOCKS } },
+      { "amx", &cek__kernels__avx512, &cek__bf16_words__amx, .floats = AVX512_BLOCKS, .words = AMX_BLOCKS,
+        .by_columns = true } },
 #endif
 #ifdef CEK_HAVE_AVX512BF16
     { runs_avx512bf16,
@@ -132,7 +133,7 @@ static const row rows[] = {
         .words = AVX512_BLOCKS, .near_bytes = AMD_NEAR } },
 #endif
 #ifdef CEK_HAVE_AVX512
-    { runs_avx512, runs_anywhere, { "avx512", &cek__kernels__avx512, .floats = AVX512_BLOCKS } },
+    { runs_avx512, runs_anywhere, { "avx512", &cek__kernels__avx512, .floats = AVX512_BLOCKS, .by_columns = true } },
 #endif
 #ifdef CEK_HAVE_AVX2
     { runs_avx2, runs_anywhere, { "avx2", &cek__kernels__avx2, .floats = AVX2_BLOCKS } },

@@ -6,6 +6,7 @@
 #ifndef CEK_BACKENDS_CPU_CONFIG_H
 #define CEK_BACKENDS_CPU_CONFIG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "kernels/cpu/kernels.h"
@@ -22,6 +23,7 @@ typedef struct cpu_config {
     const cpu_kernels *kernels; /* compiled for that instruction set, or for one that it is more of */
     const cpu_words *bf16;      /* tiles for products of bf16; NULL: they are such of floats */
     cpu_blocks floats, words;   /* of products by these, by those */
+    bool by_columns;            /* tiles read A fastest where it is packed with its columns one after the other */
     int64_t near_bytes;         /* of a B so near that few panels of A read it where it lies; 0: copies come sooner */
 } cpu_config;
 

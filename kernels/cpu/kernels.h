@@ -27,7 +27,7 @@ enum { CPU_MR_MAX = 32, CPU_NR_MAX = 64 }; /* bounds of every kernel's tile */
 enum { CPU_ROWS_AHEAD = 2 };
 
 /* Steps of k that a tile writes out one after the other, without a counter, where it may. */
-enum { CPU_RUN = 4, CPU_STRETCH_MOST = 8 };
+enum { CPU_RUN = 4 };
 
 /* The steps of a stretch, whole runs if it can be: fewer where k would end before each of 16 rows of C had one. */
 static inline int64_t cpu_stretch(int64_t depth)
@@ -50,7 +50,8 @@ typedef struct cpu_ahead {
     int64_t stretch;   /* steps: 1 at least, cpu_stretch(depth) at most */
 } cpu_ahead;
 
-/* `rows` rows of `columns` floats, the first at `at`, `ld` apart; a single one where they lie side by side. */
+/* `rows` rows of `columns` floats, the first at `at`, `ld` apart; a single one where they lie side by side. Stretches of
+ * one step, for whoever knows no better. */
 static inline cpu_ahead cpu_ahead_rows(const float *at, int64_t rows, int64_t columns, int64_t ld)
 {
     if (ld >= columns && ld < columns + CPU_FLOATS_AHEAD) {
@@ -58,23 +59,23 @@ static inline cpu_ahead cpu_ahead_rows(const float *at, int64_t rows, int64_t co
         rows = 1;
     }
     const int64_t width = (columns + CPU_FLOATS_AHEAD - 1) / CPU_FLOATS_AHEAD * CPU_FLOATS_AHEAD;
-    return (cpu_ahead){ at, CPU_FLOATS_AHEAD, at + width, width, ld, rows, CPU_STRETCH_MOST };
+    return (cpu_ahead){ at, CPU_FLOATS_AHEAD, at + width, width, ld, rows, 1 };
 }
 
-/* All that follows `at`. */
-static inline cpu_ahead cpu_ahead_from(const float *at)
+/* All that follows `at`, for tiles of that depth. */
+static inline cpu_ahead cpu_ahead_from(const float *at, int64_t depth)
 {
-    return (cpu_ahead){ .at = at, .step = CPU_FLOATS_AHEAD, .stretch = CPU_STRETCH_MOST };
+    return (cpu_ahead){ .at = at, .step = CPU_FLOATS_AHEAD, .stretch = cpu_stretch(depth) };
 }
 
 /* Nothing: lines that are in L1 anyway. */
-static inline cpu_ahead cpu_ahead_none(const float *near)
+static inline cpu_ahead cpu_ahead_none(const float *near, int64_t depth)
 {
-    return (cpu_ahead){ .at = near, .stretch = CPU_STRETCH_MOST };
+    return (cpu_ahead){ .at = near, .stretch = cpu_stretch(depth) };
 }
 
 /* Asks for CPU_LINES_AHEAD lines of them. */
-static inline void cpu_ahead_go(cpu_ahead *ahead)
+static inline __attribute__((always_inline)) void cpu_ahead_go(cpu_ahead *ahead)
 {
     for (int i = 0; i < CPU_LINES_AHEAD; i++)
         __builtin_prefetch(ahead->at + i * 16, 0, 2);
@@ -98,11 +99,13 @@ typedef enum { CPU_STORE, CPU_ADD, CPU_STREAM } cpu_store;
  * A(i,k) is a[i * lda + a_offset[k]]; row k of B is nr contiguous floats at b + b_offset[k]; row i
  * of C is at c + i * ldc. Through the tables the tile reads packed panels, strided matrices and
  * windows of images alike; they cost nothing measurable.
- * `runs`: of every CPU_RUN steps from the first on, offsets count on by 1 of A and by nr of B.
+ * `runs`: of every CPU_RUN steps from the first on, offsets count on by nr of B, and of A by 1, or where its columns
+ * lie one after the other (lda is 1), by the tile's rows.
  * `rows` are those of the table's entry, for functions that stand there more than once. */
+typedef enum { CPU_NO_RUNS, CPU_RUNS_OF_ROWS, CPU_RUNS_OF_COLUMNS } cpu_runs;
 typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
-                           const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, int runs,
-                           int rows);
+                           const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,
+                           cpu_runs runs, int rows);
 
 /* The same, and row k of B is written to to + k * nr: a panel is packed by the first rows of A that it meets. */
 typedef void cpu_gemm_copy(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,

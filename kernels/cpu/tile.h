@@ -89,6 +89,28 @@ V_INLINE void rows_add(int rows, int vectors, const bases *at, int step, const s
     }
 }
 
+#if TILE_RUNS
+/* CPU_RUN steps of k whose columns of A lie one after the other: one pointer has them all. Every other row is spread by
+ * the multiply-adds themselves: a load more and an instruction less, of which two threads of one core have too few. */
+V_INLINE void columns_add(int rows, const float *a, const float *b, vf sum[TILE_ROWS][TILE_VECTORS])
+{
+    UNROLL
+    for (int step = 0; step < CPU_RUN; step++, a += rows, b += TILE_COLUMNS) {
+        vf y[TILE_VECTORS];
+        UNROLL
+        for (int j = 0; j < TILE_VECTORS; j++)
+            y[j] = v_load(b + j * VL);
+        UNROLL
+        for (int i = 0; i < rows; i++) {
+            const vf x = i % 2 ? y[0] : v_all(a[i]);
+            UNROLL
+            for (int j = 0; j < TILE_VECTORS; j++)
+                sum[i][j] = i % 2 ? v_fma_spread(a + i, y[j], sum[i][j]) : v_fma(x, y[j], sum[i][j]);
+        }
+    }
+}
+#endif
+
 /* The innermost loop has one branch, and of additions what multiply-adds leave room for: what else there is to do waits
  * for the end of a stretch of k. */
 V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const float *a, int64_t lda,
@@ -117,6 +139,11 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
         }
         if (vectors == TILE_VECTORS)
             cpu_ahead_go(ahead);
+#if TILE_RUNS
+        if (has_runs && vectors == TILE_VECTORS && runs == CPU_RUNS_OF_COLUMNS)
+            for (; stop - k >= CPU_RUN; k += CPU_RUN)
+                columns_add(rows, a + a_offset[k], b + b_offset[k], sum);
+#endif
         for (; has_runs && stop - k >= run; k += CPU_RUN) {
             const float *column = b + b_offset[k];
             const bases at = bases_of(rows, a + a_offset[k], &by);
@@ -201,7 +228,7 @@ static cpu_gemm_edge edge_whole;
 #define TILE(rows)                                                                                               \
     static void gemm_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b, \
                             const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,   \
-                            int runs, int entry)                                                                 \
+                            cpu_runs runs, int entry)                                                            \
     {                                                                                                            \
         (void)entry;                                                                                             \
         tile(rows, TILE_VECTORS, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, runs, NULL);    \
@@ -257,12 +284,13 @@ static void edge_whole(int64_t columns, int64_t depth, const float *a, int64_t l
                        int rows)
 {
     float sum[TILE_ROWS * TILE_COLUMNS] __attribute__((aligned(64)));
-    cpu_ahead none = cpu_ahead_none(b);
+    cpu_ahead none = cpu_ahead_none(b, depth);
 
     for (int i = 0; store == CPU_ADD && i < rows; i++)
         __builtin_prefetch(c + i * ldc, 1, 3);
     ISA_NAME(TILE_NAME)
-    [rows](depth, a, lda, a_offset, b, b_offset, sum, TILE_COLUMNS, CPU_STORE, &none, runs == TILE_COLUMNS, rows);
+    [rows](depth, a, lda, a_offset, b, b_offset, sum, TILE_COLUMNS, CPU_STORE, &none,
+           runs == TILE_COLUMNS ? CPU_RUNS_OF_ROWS : CPU_NO_RUNS, rows);
     edge_store(rows, columns, sum, c, ldc, store);
 }
 #if defined TILE_COPY

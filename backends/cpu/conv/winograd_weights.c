@@ -65,13 +65,13 @@ static void products(const run *r, int64_t tiles, int64_t rows, int64_t columns,
     const cpu_kernels *kernels = r->kernels;
     const layout *l = &r->l;
     const int64_t height = walk_panel_rows(rows, kernels->mr);
-    cpu_ahead none = cpu_ahead_none(v);
+    cpu_ahead none = cpu_ahead_none(v, tiles);
 
     for (int64_t p = 0; p < r->w->planes; p++, v += l->x_plane, z += l->dy_plane, sums += l->sum_plane)
         for (int64_t j = 0; j < columns; j += kernels->nr)
             for (int64_t i = 0; i < rows; i += height)
                 kernels->gemm[least(height, rows - i)](tiles, z + i, 1, r->a_offset, v + j, r->b_offset,
-                                                       sums + i * l->sum_row + j, l->sum_row, store, &none, 0,
+                                                       sums + i * l->sum_row + j, l->sum_row, store, &none, CPU_NO_RUNS,
                                                        (int)least(height, rows - i));
 }
 

@@ -12,6 +12,7 @@
 enum {
     NEAR_BYTES = 32768, /* operands that L1 holds: a tile reads them as fast as what was packed */
     LARGE_C = 1 << 20,  /* bytes: more than L2 keeps between two blocks of k */
+    TURNED_PANELS = 8,  /* of B, from which on columns of A that lie one after the other are worth transposing it */
     FEW_PANELS = 4,     /* of B: a float of A is used so seldom that its way here is most of the work */
     DEPTH_MOST = 2048   /* floats: longer runs of a row are no faster */
 };
@@ -38,6 +39,13 @@ static int has_few_columns(const gemm_desc *d, const cpu_config *config)
     return d->n <= FEW_PANELS * config->kernels->nr;
 }
 
+/* How floats of A, or what becomes such, are packed. */
+static pack_way copy_way(const gemm_desc *d, const cpu_config *config)
+{
+    const pack_way way = cek__pack_way_a(&d->a);
+    return way == PACK_ALONG && d->a.type == CPU_F32 && config->by_columns ? PACK_TURNED : way;
+}
+
 /* Whole rows of words, and whole tiles of them: nothing is read beside A. */
 static int is_words(const gemm_desc *d, const cpu_words *words)
 {
@@ -53,9 +61,10 @@ static pack_way way_a(const gemm_desc *d, const cpu_config *config, const cpu_wo
     const gemm_matrix *a = &d->a;
     if (words)
         return is_words(d, words) ? PACK_DIRECT : cek__pack_way_a(a);
-    const int in_place = a->type == CPU_F32 && a->col_stride == 1 &&
+    const int turns = config->by_columns && d->n >= TURNED_PANELS * config->kernels->nr;
+    const int in_place = a->type == CPU_F32 && a->col_stride == 1 && !turns &&
                          (!cek__pack_rows_meet(a->row_stride) || has_few_columns(d, config));
-    return in_place || is_near(d) ? PACK_DIRECT : cek__pack_way_a(a);
+    return in_place || is_near(d) ? PACK_DIRECT : copy_way(d, config);
 }
 
 /* All of k (floats or words) in one block, or 0: where B stays in L2 as it is, a panel of A may do so too. That costs
@@ -108,7 +117,7 @@ void cek__gemm_operands(const gemm_desc *d, product_plan *p)
     p->way_b = way_b(d, p->config);
     /* most of the time of packing B is waiting for memory */
     p->ahead = p->way_b == PACK_ACROSS;
-    p->copy_a = cek__pack_way_a(&d->a);
+    p->copy_a = p->words ? cek__pack_way_a(&d->a) : copy_way(d, p->config);
     p->keeps_a = 1;
     if (p->thin)
         return;

@@ -56,6 +56,13 @@ int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t r
         if (cek__pack_rows_meet(lda))
             height = walk_panel_rows(rows, least(kernels->mr, LOW_ROWS));
         break;
+    case PACK_TURNED:
+        for (int64_t i = 0; i < rows; i += height)
+            kernels->transpose(least(height, rows - i), depth, (const float *)element(a, row + i, k), a->row_stride,
+                               to->a + i * depth, height);
+        cek__walk_panels(height, at, 0, rows, depth, to);
+        cek__walk_offsets(to->a_offset, depth, height);
+        return 1;
     case PACK_ALONG:
         for (int64_t i = 0; i < rows; i++) {
             if (i + CPU_ROWS_AHEAD < rows)
@@ -151,6 +158,7 @@ walk_edge cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t
     case PACK_ACROSS:
         kernels->panels(b->type, depth, cols, width, element(b, k, col), b->row_stride, to->b, depth * width);
         break;
+    case PACK_TURNED: break; /* a way of A alone */
     case PACK_ALONG: b_along(kernels, b, k, depth, col, cols, width, to->b); break;
     case PACK_GATHER: b_gather(kernels, b, k, depth, col, cols, width, to->b); break;
     }

@@ -12,6 +12,7 @@
 typedef enum pack_way {
     PACK_DIRECT, /* f32, read in place; B: col_stride 1 and whole panels */
     PACK_ALONG,  /* rows of memory lie along k: A is copied, B transposed */
+    PACK_TURNED, /* the same of floats, and A is transposed */
     PACK_ACROSS, /* rows of memory lie across k: cut into panels */
     PACK_GATHER  /* neither: element by element */
 } pack_way;

@@ -37,6 +37,7 @@ static double way_cost(pack_way way, double vectors, double transpose, double ru
     switch (way) {
     case PACK_DIRECT: return (slab > 0 ? slab : vectors) * cost_copy;
     case PACK_ALONG: return vectors * transpose + runs_along * cost_run;
+    case PACK_TURNED: return vectors * cost_transpose + runs_along * cost_run;
     case PACK_ACROSS: return vectors * cost_copy + runs_across * cost_run;
     case PACK_GATHER: break;
     }

@@ -60,7 +60,7 @@ static const char *b_ahead(const void *part, int64_t k, int64_t col, int64_t *ro
 /* Rows of A that tiles have fetched before they are packed. */
 static int a_comes_ahead(const run *r, const product_part *p)
 {
-    return r->source->a == cek__product_a && p->a.way == PACK_ALONG && !p->a.words;
+    return r->source->a == cek__product_a && (p->a.way == PACK_ALONG || p->a.way == PACK_TURNED) && !p->a.words;
 }
 
 /* Rows of B likewise; who hands out B by a function of its own may have it elsewhere. */
@@ -119,6 +119,7 @@ static void block_task(void *arg, int64_t task, int worker)
                .b = r->source->b,
                .a_ahead = a_comes_ahead(r, &p) ? a_ahead : NULL,
                .b_ahead = b_comes_ahead(r) ? b_ahead : NULL,
+               .columns = plan->config->by_columns,
                .b_stays = b_stays(plan),
                .a_bytes = (int)cpu_type_bytes(p.a.type),
                .b_bytes = (int)cpu_type_bytes(p.b.type),

@@ -153,12 +153,16 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     const int64_t stretches = panel_tiles * ceil_div(depth, stretch); /* of a panel of A */
     /* panels that would bring the next block of B, and those that do */
     const int64_t b_slow = ceil_div(f->b.rows * f->b.width, stretches * CPU_FLOATS_AHEAD);
-    const bool b_hurries = !w->b_stays && b_slow > panels && stretch > 1;
+    const bool b_hurries = !w->b_stays && b_slow > panels && stretch > CPU_RUN;
     const int64_t b_panels = b_hurries ? ceil_div(b_slow, 2) : b_slow;
     f->a.stretch = stretch;
     f->b.stretch = b_hurries ? stretch / 2 : stretch;
-    const int a_runs = w->words == NULL && stretch >= CPU_RUN && is_runs(s->a_offset, depth, 1);
-    const int runs = a_runs && cols >= nr && is_runs(s->b_offset, depth, (uint32_t)nr);
+    const bool may_run = w->words == NULL && stretch >= CPU_RUN;
+    const bool a_runs = may_run && is_runs(s->a_offset, depth, 1);
+    const bool b_runs = may_run && cols >= nr && is_runs(s->b_offset, depth, (uint32_t)nr);
+    /* rows of the panels whose columns lie one after the other */
+    const int64_t a_step = w->columns && b_runs && !a_runs && lda == 1 ? s->a_offset[1] : 0;
+    const int64_t column = a_step > 1 && is_runs(s->a_offset, depth, (uint32_t)a_step) ? a_step : 0;
     const int32_t *edge_offset = from.edge == WALK_APART ? s->edge_offset : s->b_offset;
     const int edge_step = a_runs && cols % nr && from.edge != WALK_PARTS ? edge_offset[1] - edge_offset[0] : 0;
     const int edge_runs = edge_step > 0 && is_runs(edge_offset, depth, (uint32_t)edge_step) ? edge_step : 0;
@@ -166,10 +170,12 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     for (int64_t ip = 0, i = 0; i < rows; c += s->a_rows[ip++] * ldc) {
         const int64_t height = s->a_rows[ip];
         const float *a = s->a_panel[ip];
+        const cpu_runs runs = b_runs && a_runs   ? CPU_RUNS_OF_ROWS
+                              : height == column ? CPU_RUNS_OF_COLUMNS
+                                                 : CPU_NO_RUNS;
         i += height;
         const float *a_next = !f->panels ? NULL : i < rows ? s->a_panel[ip + 1] : f->a_next;
-        cpu_ahead next = a_next ? cpu_ahead_from(a_next) : cpu_ahead_none(a);
-        next.stretch = stretch;
+        cpu_ahead next = a_next ? cpu_ahead_from(a_next, depth) : cpu_ahead_none(a, depth);
         for (int64_t jp = 0, left = cols; left > 0; jp++, left -= nr) {
             const float *b = s->b_panel[jp];
             cpu_ahead *ahead = f->b.rows > 0 && panels - ip <= b_panels ? &f->b : f->a.rows > 0 ? &f->a : &next;
