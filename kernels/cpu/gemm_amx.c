@@ -118,7 +118,8 @@ static void tile(int rows, int64_t columns, int64_t depth, const float *a, int64
 }
 
 static void gemm(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
-                 const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, cpu_runs runs, int rows)
+                 const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, cpu_runs runs,
+                 int rows)
 {
     (void)runs;
     tile(rows, COLUMNS, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead);

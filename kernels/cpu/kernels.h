@@ -50,8 +50,8 @@ typedef struct cpu_ahead {
     int64_t stretch;   /* steps: 1 at least, cpu_stretch(depth) at most */
 } cpu_ahead;
 
-/* `rows` rows of `columns` floats, the first at `at`, `ld` apart; a single one where they lie side by side. Stretches of
- * one step, for whoever knows no better. */
+/* `rows` rows of `columns` floats, the first at `at`, `ld` apart; a single one where they lie side by side. Stretches
+ * are of one step, until who knows the depth says more. */
 static inline cpu_ahead cpu_ahead_rows(const float *at, int64_t rows, int64_t columns, int64_t ld)
 {
     if (ld >= columns && ld < columns + CPU_FLOATS_AHEAD) {
