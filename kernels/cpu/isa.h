@@ -98,6 +98,7 @@ V_INLINE vf v_fma(vf a, vf b, vf c)
     return a * b + c;
 #endif
 }
+
 #if defined CEK_ISA_AVX512
 /* The same by one instruction, whose first factor is a float in memory. */
 V_INLINE vf v_fma_spread(const float *a, vf b, vf c)

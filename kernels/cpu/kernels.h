@@ -92,6 +92,9 @@ static inline __attribute__((always_inline)) void cpu_ahead_go(cpu_ahead *ahead)
  * anyone else reads them. */
 typedef enum { CPU_STORE, CPU_ADD, CPU_STREAM } cpu_store;
 
+/* What steps of k do whose offsets count on; see cpu_gemm_tile. */
+typedef enum { CPU_NO_RUNS, CPU_RUNS_OF_ROWS, CPU_RUNS_OF_COLUMNS } cpu_runs;
+
 /* A tile of a product, i < rows, j < nr:
  *
  *     C[i][j] = (CPU_ADD ? C[i][j] : 0) + sum over k of A(i,k) * B(k,j)
@@ -102,7 +105,6 @@ typedef enum { CPU_STORE, CPU_ADD, CPU_STREAM } cpu_store;
  * `runs`: of every CPU_RUN steps from the first on, offsets count on by nr of B, and of A by 1, or where its columns
  * lie one after the other (lda is 1), by the tile's rows.
  * `rows` are those of the table's entry, for functions that stand there more than once. */
-typedef enum { CPU_NO_RUNS, CPU_RUNS_OF_ROWS, CPU_RUNS_OF_COLUMNS } cpu_runs;
 typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,
                            cpu_runs runs, int rows);

@@ -102,10 +102,9 @@ V_INLINE void columns_add(int rows, const float *a, const float *b, vf sum[TILE_
             y[j] = v_load(b + j * VL);
         UNROLL
         for (int i = 0; i < rows; i++) {
-            const vf x = i % 2 ? y[0] : v_all(a[i]);
             UNROLL
             for (int j = 0; j < TILE_VECTORS; j++)
-                sum[i][j] = i % 2 ? v_fma_spread(a + i, y[j], sum[i][j]) : v_fma(x, y[j], sum[i][j]);
+                sum[i][j] = i % 2 ? v_fma_spread(a + i, y[j], sum[i][j]) : v_fma(v_all(a[i]), y[j], sum[i][j]);
         }
     }
 }

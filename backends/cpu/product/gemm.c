@@ -39,11 +39,10 @@ static int has_few_columns(const gemm_desc *d, const cpu_config *config)
     return d->n <= FEW_PANELS * config->kernels->nr;
 }
 
-/* How floats of A, or what becomes such, are packed. */
-static pack_way copy_way(const gemm_desc *d, const cpu_config *config)
+static pack_way copy_way(const gemm_desc *d, const product_plan *p)
 {
     const pack_way way = cek__pack_way_a(&d->a);
-    return way == PACK_ALONG && d->a.type == CPU_F32 && config->by_columns ? PACK_TURNED : way;
+    return way == PACK_ALONG && d->a.type == CPU_F32 && p->config->by_columns ? PACK_TURNED : way;
 }
 
 /* Whole rows of words, and whole tiles of them: nothing is read beside A. */
@@ -56,15 +55,16 @@ static int is_words(const gemm_desc *d, const cpu_words *words)
 /* Floats whose rows lie along k are read where they are, as a panel of packed ones would be: so many streams. Copying
  * them is waiting for each row to begin. Only where rows fall into one set of L1 are panels of them low, and B passes
  * by more often: then they are copied, unless columns are few. */
-static pack_way way_a(const gemm_desc *d, const cpu_config *config, const cpu_words *words)
+static pack_way way_a(const gemm_desc *d, const product_plan *p)
 {
     const gemm_matrix *a = &d->a;
-    if (words)
-        return is_words(d, words) ? PACK_DIRECT : cek__pack_way_a(a);
+    const cpu_config *config = p->config;
+    if (p->words)
+        return is_words(d, p->words) ? PACK_DIRECT : copy_way(d, p);
     const int turns = config->by_columns && d->n >= TURNED_PANELS * config->kernels->nr;
     const int in_place = a->type == CPU_F32 && a->col_stride == 1 && !turns &&
                          (!cek__pack_rows_meet(a->row_stride) || has_few_columns(d, config));
-    return in_place || is_near(d) ? PACK_DIRECT : copy_way(d, config);
+    return in_place || is_near(d) ? PACK_DIRECT : copy_way(d, p);
 }
 
 /* All of k (floats or words) in one block, or 0: where B stays in L2 as it is, a panel of A may do so too. That costs
@@ -113,11 +113,11 @@ void cek__gemm_operands(const gemm_desc *d, product_plan *p)
 {
     if (!p->thin)
         cek__product_words(p, d->a.type, d->b.type);
-    p->way_a = way_a(d, p->config, p->words);
+    p->way_a = way_a(d, p);
     p->way_b = way_b(d, p->config);
     /* most of the time of packing B is waiting for memory */
     p->ahead = p->way_b == PACK_ACROSS;
-    p->copy_a = p->words ? cek__pack_way_a(&d->a) : copy_way(d, p->config);
+    p->copy_a = copy_way(d, p);
     p->keeps_a = 1;
     if (p->thin)
         return;
