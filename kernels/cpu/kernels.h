@@ -29,11 +29,13 @@ enum { CPU_ROWS_AHEAD = 2 };
 /* Steps of k that a tile writes out one after the other, without a counter, where it may. */
 enum { CPU_RUN = 4 };
 
-/* The steps of a stretch, whole runs if it can be: fewer where k would end before each of 16 rows of C had one. */
-static inline int64_t cpu_stretch(int64_t depth)
+/* The steps of a stretch, whole runs if it can be, for full tiles of so many rows: about as many multiply-adds whatever
+ * they are. Fewer where k would end before each row of C had one. */
+static inline int64_t cpu_stretch(int64_t depth, int rows)
 {
-    /* 1, from 32 on 2, from 64 on 4, from 128 on 8 */
-    return 1 << (27 - __builtin_clz((unsigned)(depth < 128 ? depth : 128) | 16));
+    /* 1, from 32 on 2, from 64 on 4, from 128 on 8; twice as many of tiles of up to 8 rows */
+    const unsigned steps = (unsigned)(depth < 128 ? depth : 128) * (rows > 8 ? 1 : 2);
+    return 1 << (27 - __builtin_clz(steps | 16));
 }
 
 /* Rows of memory that come into L2 while tiles work: in a stretch of steps of k CPU_LINES_AHEAD lines, side by side
@@ -47,7 +49,7 @@ typedef struct cpu_ahead {
     const float *end;  /* of this row: steps end there */
     int64_t width, ld; /* floats of a row, to the next row */
     int64_t rows;      /* that are left, or fewer than 1 */
-    int64_t stretch;   /* steps: 1 at least, cpu_stretch(depth) at most */
+    int64_t stretch;   /* steps: 1 at least, cpu_stretch at most */
 } cpu_ahead;
 
 /* `rows` rows of `columns` floats, the first at `at`, `ld` apart; a single one where they lie side by side. Stretches
@@ -62,16 +64,16 @@ static inline cpu_ahead cpu_ahead_rows(const float *at, int64_t rows, int64_t co
     return (cpu_ahead){ at, CPU_FLOATS_AHEAD, at + width, width, ld, rows, 1 };
 }
 
-/* All that follows `at`, for tiles of that depth. */
-static inline cpu_ahead cpu_ahead_from(const float *at, int64_t depth)
+/* All that follows `at`. */
+static inline cpu_ahead cpu_ahead_from(const float *at, int64_t stretch)
 {
-    return (cpu_ahead){ .at = at, .step = CPU_FLOATS_AHEAD, .stretch = cpu_stretch(depth) };
+    return (cpu_ahead){ .at = at, .step = CPU_FLOATS_AHEAD, .stretch = stretch };
 }
 
 /* Nothing: lines that are in L1 anyway. */
-static inline cpu_ahead cpu_ahead_none(const float *near, int64_t depth)
+static inline cpu_ahead cpu_ahead_none(const float *near, int64_t stretch)
 {
-    return (cpu_ahead){ .at = near, .stretch = cpu_stretch(depth) };
+    return (cpu_ahead){ .at = near, .stretch = stretch };
 }
 
 /* Asks for CPU_LINES_AHEAD lines of them. */

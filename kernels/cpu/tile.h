@@ -5,7 +5,7 @@
  * and, where it is defined, TILE_COPY: tiles that copy B as they read it.
  * Whoever includes it says what a word of 4 bytes is: TILE_ALL(p) has it as a TILE_X, every lane of a vector or what
  * multiplies one, TILE_ADD(x, y, sum) multiplies and adds.
- * TILE_RUNS: runs of k are written out.
+ * TILE_RUNS: runs of k are written out; there TILE_ADD_AT(i, p, y, sum) is TILE_ADD of row i's word at p.
  * Must not know: where A and B come from (packed panels or the caller's own memory; see
  * cpu_gemm_tile), blocks, threads.
  *
@@ -90,8 +90,7 @@ V_INLINE void rows_add(int rows, int vectors, const bases *at, int step, const s
 }
 
 #if TILE_RUNS
-/* CPU_RUN steps of k whose columns of A lie one after the other: one pointer has them all. Every other row is spread by
- * the multiply-adds themselves: a load more and an instruction less, of which two threads of one core have too few. */
+/* CPU_RUN steps of k whose columns of A lie one after the other: one pointer has them all. */
 V_INLINE void columns_add(int rows, const float *a, const float *b, vf sum[TILE_ROWS][TILE_VECTORS])
 {
     UNROLL
@@ -104,7 +103,7 @@ V_INLINE void columns_add(int rows, const float *a, const float *b, vf sum[TILE_
         for (int i = 0; i < rows; i++) {
             UNROLL
             for (int j = 0; j < TILE_VECTORS; j++)
-                sum[i][j] = i % 2 ? v_fma_spread(a + i, y[j], sum[i][j]) : v_fma(v_all(a[i]), y[j], sum[i][j]);
+                sum[i][j] = TILE_ADD_AT(i, a + i, y[j], sum[i][j]);
         }
     }
 }
@@ -119,7 +118,7 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
     vf sum[TILE_ROWS][TILE_VECTORS] = { 0 };
     strides by = { 4 * lda, 12 * lda, 20 * lda, 28 * lda };
     __asm__("" : "+r"(by.one), "+r"(by.three), "+r"(by.five), "+r"(by.seven));
-    const int64_t stretch = vectors == TILE_VECTORS ? ahead->stretch : cpu_stretch(depth);
+    const int64_t stretch = vectors == TILE_VECTORS ? ahead->stretch : cpu_stretch(depth, TILE_ROWS);
     const float *meets = c;
     const int64_t rows_ahead = to && depth > 1 ? COPY_AHEAD * (int64_t)(b_offset[1] - b_offset[0]) : 0;
     const int is_part = vectors == 1;
@@ -140,10 +139,10 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
             cpu_ahead_go(ahead);
 #if TILE_RUNS
         if (has_runs && vectors == TILE_VECTORS && runs == CPU_RUNS_OF_COLUMNS)
-            for (; stop - k >= CPU_RUN; k += CPU_RUN)
+            for (; k <= stop - CPU_RUN; k += CPU_RUN)
                 columns_add(rows, a + a_offset[k], b + b_offset[k], sum);
 #endif
-        for (; has_runs && stop - k >= run; k += CPU_RUN) {
+        for (; has_runs && k <= stop - run; k += CPU_RUN) {
             const float *column = b + b_offset[k];
             const bases at = bases_of(rows, a + a_offset[k], &by);
             UNROLL
@@ -283,7 +282,7 @@ static void edge_whole(int64_t columns, int64_t depth, const float *a, int64_t l
                        int rows)
 {
     float sum[TILE_ROWS * TILE_COLUMNS] __attribute__((aligned(64)));
-    cpu_ahead none = cpu_ahead_none(b, depth);
+    cpu_ahead none = cpu_ahead_none(b, cpu_stretch(depth, TILE_ROWS));
 
     for (int i = 0; store == CPU_ADD && i < rows; i++)
         __builtin_prefetch(c + i * ldc, 1, 3);

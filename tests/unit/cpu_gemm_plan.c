@@ -276,7 +276,7 @@ END_TEST
 /* With which processors go on by themselves: a line of each row in turn would be a page for every line. */
 START_TEST(tiles_ask_for_whole_rows_one_after_the_other)
 {
-    enum { DEPTH = 200, STRETCHES = 25, COLUMNS = 130, PARTS = 3, LD = 1000, ROWS = STRETCHES / PARTS };
+    enum { DEPTH = 200, STRETCH = 8, STRETCHES = DEPTH / STRETCH, COLUMNS = 130, PARTS = 3, LD = 1000, ROWS = STRETCHES / PARTS };
     static float a[DEPTH], b[DEPTH * CPU_NR_MAX], to[DEPTH * CPU_NR_MAX], c[CPU_NR_MAX], rows[LD * (ROWS + 1)];
     int32_t a_offset[DEPTH], b_offset[DEPTH];
     const cpu_config *config;
@@ -286,8 +286,8 @@ START_TEST(tiles_ask_for_whole_rows_one_after_the_other)
         cek__walk_offsets(a_offset, DEPTH, 1);
         cek__walk_offsets(b_offset, DEPTH, nr);
         for (int tile = 0; tile < 4; tile++) {
-            cpu_ahead ahead = cpu_ahead_rows(rows, ROWS, COLUMNS, LD), none = cpu_ahead_none(rows, DEPTH);
-            ahead.stretch = cpu_stretch(DEPTH);
+            cpu_ahead ahead = cpu_ahead_rows(rows, ROWS, COLUMNS, LD), none = cpu_ahead_none(rows, STRETCH);
+            ahead.stretch = STRETCH;
             for (int asks = 1; asks >= 0; asks--)
                 if (tile == 0)
                     config->kernels->copy[1](DEPTH, a, DEPTH, a_offset, b, b_offset, c, nr, CPU_STORE,

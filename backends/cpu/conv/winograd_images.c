@@ -88,7 +88,7 @@ static void products(const run *r, int64_t tiles, int64_t columns, int64_t depth
     for (int64_t p = 0; p < r->w->planes; p++, v += l->plane, u += l->panel_plane, m += l->sum_plane)
         for (int64_t j = 0; j < columns; j += nr) {
             const float *b = u + j / nr * l->panel, *next = j + nr < columns ? b + l->panel : u + l->panel_plane;
-            cpu_ahead ahead = cpu_ahead_from(next, depth);
+            cpu_ahead ahead = cpu_ahead_from(next, cpu_stretch(depth, kernels->mr));
             for (int64_t i = 0; i < tiles; i += height)
                 kernels->gemm[least(height, tiles - i)](depth, v + i * l->row, l->row, r->a_offset, b, r->b_offset,
                                                         m + i * l->sum_row + j, l->sum_row, store, &ahead,

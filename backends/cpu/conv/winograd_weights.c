@@ -65,7 +65,7 @@ static void products(const run *r, int64_t tiles, int64_t rows, int64_t columns,
     const cpu_kernels *kernels = r->kernels;
     const layout *l = &r->l;
     const int64_t height = walk_panel_rows(rows, kernels->mr);
-    cpu_ahead none = cpu_ahead_none(v, tiles);
+    cpu_ahead none = cpu_ahead_none(v, cpu_stretch(tiles, kernels->mr));
 
     for (int64_t p = 0; p < r->w->planes; p++, v += l->x_plane, z += l->dy_plane, sums += l->sum_plane)
         for (int64_t j = 0; j < columns; j += kernels->nr)

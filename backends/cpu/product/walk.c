@@ -149,7 +149,7 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     cpu_gemm_edge *const *edge = w->words ? w->words->edge : w->kernels->edge;
     const int64_t nr = panel_columns(w), panel_tiles = ceil_div(cols, nr);
     const int64_t panels = ceil_div(rows, s->a_rows[0]) + f->behind;
-    const int64_t stretch = cpu_stretch(depth);
+    const int64_t stretch = cpu_stretch(depth, w->words ? w->words->mr : w->kernels->mr);
     const int64_t stretches = panel_tiles * ceil_div(depth, stretch); /* of a panel of A */
     /* panels that would bring the next block of B, and those that do */
     const int64_t b_slow = ceil_div(f->b.rows * f->b.width, stretches * CPU_FLOATS_AHEAD);
@@ -175,7 +175,7 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
                                                  : CPU_NO_RUNS;
         i += height;
         const float *a_next = !f->panels ? NULL : i < rows ? s->a_panel[ip + 1] : f->a_next;
-        cpu_ahead next = a_next ? cpu_ahead_from(a_next, depth) : cpu_ahead_none(a, depth);
+        cpu_ahead next = a_next ? cpu_ahead_from(a_next, stretch) : cpu_ahead_none(a, stretch);
         for (int64_t jp = 0, left = cols; left > 0; jp++, left -= nr) {
             const float *b = s->b_panel[jp];
             cpu_ahead *ahead = f->b.rows > 0 && panels - ip <= b_panels ? &f->b : f->a.rows > 0 ? &f->a : &next;
