@@ -124,7 +124,7 @@ static const row rows[] = {
     { runs_amx, /* floats as below, to the bit */
       runs_anywhere,
       { "amx", &cek__kernels__avx512, &cek__bf16_words__amx, .floats = AVX512_BLOCKS, .words = AMX_BLOCKS,
-        .by_columns = true } },
+        .by_columns = true, .turns = true } },
 #endif
 #ifdef CEK_HAVE_AVX512BF16
     { runs_avx512bf16,
@@ -133,10 +133,12 @@ static const row rows[] = {
         .words = AVX512_BLOCKS, .near_bytes = AMD_NEAR } },
 #endif
 #ifdef CEK_HAVE_AVX512
-    { runs_avx512, runs_anywhere, { "avx512", &cek__kernels__avx512, .floats = AVX512_BLOCKS, .by_columns = true } },
+    { runs_avx512,
+      runs_anywhere,
+      { "avx512", &cek__kernels__avx512, .floats = AVX512_BLOCKS, .by_columns = true, .turns = true } },
 #endif
 #ifdef CEK_HAVE_AVX2
-    { runs_avx2, runs_anywhere, { "avx2", &cek__kernels__avx2, .floats = AVX2_BLOCKS } },
+    { runs_avx2, runs_anywhere, { "avx2", &cek__kernels__avx2, .floats = AVX2_BLOCKS, .by_columns = true } },
 #endif
 #ifdef CEK_HAVE_NEON
     /* where it is built: 64-bit ARM has no processor without it */

@@ -23,7 +23,8 @@ typedef struct cpu_config {
     const cpu_kernels *kernels; /* compiled for that instruction set, or for one that it is more of */
     const cpu_words *bf16;      /* tiles for products of bf16; NULL: they are such of floats */
     cpu_blocks floats, words;   /* of products by these, by those */
-    bool by_columns;            /* tiles read A fastest where it is packed with its columns one after the other */
+    bool by_columns;            /* tiles have a fast way for an A whose columns lie one after the other ... */
+    bool turns;                 /* for which rows are worth being transposed */
     int64_t near_bytes;         /* of a B so near that few panels of A read it where it lies; 0: copies come sooner */
 } cpu_config;
 

@@ -14,6 +14,7 @@ TURN = 0.02  # seconds that a turn lasts at least
 LONG = 0.1  # of a call that needs no other before it to warm up
 CALLS_MOST = 10**9  # of a turn: whatever there is to measure takes more than 20 ps
 TRIAL = 3  # rounds at least, before a peer's ways are told apart
+BEATEN = 10  # times as long as ours: of long calls the first says enough
 CHANCES = 2  # so often a runner may fail before it is not started again
 LEFT = "left after a third of the rounds: not the best"  # the reason of whoever was sent away
 
@@ -208,8 +209,9 @@ def hopeless(contender, peers, medians, slack=1.25):
 
 def measure(problem, contenders, peers, rounds, rng, median, longest):
     """Fills in each contender's times, one for each round. The first contender is the one that others are compared
-    with: without it nothing is measured. Of a peer's several ways those that are clearly not its best leave after a
-    third of the rounds. `why` of whoever lacks times says why."""
+    with: without it nothing is measured, nor where it takes longer than `longest` seconds. A peer that does so, and
+    many times as long as it, is no contest that is worth minutes. Of a peer's several ways those that are clearly not
+    its best leave after a third of the rounds. `why` of whoever lacks times says why."""
     for runner in {c.runner for c in contenders}:
         if runner.process:
             try:
@@ -219,7 +221,10 @@ def measure(problem, contenders, peers, rounds, rng, median, longest):
     ready = []
     for contender in contenders:
         if contender.prepare(problem) and contender.calibrate():
-            ready.append(contender)
+            if ready and contender.once > max(longest, BEATEN * ready[0].once):
+                contender.why = f"a call takes {contender.once:.1f} s, {contender.once / ready[0].once:.0f} times ours"
+            else:
+                ready.append(contender)
         if contender is contenders[0] and (not ready or contender.once > longest):
             contender.why = contender.why or f"a call takes {contender.once:.1f} s"
             return

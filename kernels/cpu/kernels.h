@@ -29,13 +29,14 @@ enum { CPU_ROWS_AHEAD = 2 };
 /* Steps of k that a tile writes out one after the other, without a counter, where it may. */
 enum { CPU_RUN = 4 };
 
-/* The steps of a stretch, whole runs if it can be, for full tiles of so many rows: about as many multiply-adds whatever
- * they are. Fewer where k would end before each row of C had one. */
+/* The steps of a stretch, whole runs if it can be, for full tiles of so many rows. Fewer where k would end before each
+ * row of C had one. What is done between two stretches costs tiles of few rows more: theirs are longer. */
 static inline int64_t cpu_stretch(int64_t depth, int rows)
 {
-    /* 1, from 32 on 2, from 64 on 4, from 128 on 8; twice as many of tiles of up to 8 rows */
-    const unsigned steps = (unsigned)(depth < 128 ? depth : 128) * (rows > 8 ? 1 : 2);
-    return 1 << (27 - __builtin_clz(steps | 16));
+    if (rows <= 8 && depth >= 64)
+        return depth < 512 ? depth / 64 * 8 : 64;
+    /* 1, from 32 on 2, from 64 on 4, from 128 on 8 */
+    return 1 << (27 - __builtin_clz((unsigned)(depth < 128 ? depth : 128) | 16));
 }
 
 /* Rows of memory that come into L2 while tiles work: in a stretch of steps of k CPU_LINES_AHEAD lines, side by side
@@ -94,8 +95,8 @@ static inline __attribute__((always_inline)) void cpu_ahead_go(cpu_ahead *ahead)
  * anyone else reads them. */
 typedef enum { CPU_STORE, CPU_ADD, CPU_STREAM } cpu_store;
 
-/* What steps of k do whose offsets count on; see cpu_gemm_tile. */
-typedef enum { CPU_NO_RUNS, CPU_RUNS_OF_ROWS, CPU_RUNS_OF_COLUMNS } cpu_runs;
+/* What steps of k do whose offsets count on, one of the first three; see cpu_gemm_tile. */
+typedef enum { CPU_NO_RUNS = 0, CPU_RUNS_OF_ROWS = 1, CPU_RUNS_OF_COLUMNS = 2, CPU_ONE_RUN = 4 } cpu_runs;
 
 /* A tile of a product, i < rows, j < nr:
  *
@@ -105,7 +106,7 @@ typedef enum { CPU_NO_RUNS, CPU_RUNS_OF_ROWS, CPU_RUNS_OF_COLUMNS } cpu_runs;
  * of C is at c + i * ldc. Through the tables the tile reads packed panels, strided matrices and
  * windows of images alike; they cost nothing measurable.
  * `runs`: of every CPU_RUN steps from the first on, offsets count on by nr of B, and of A by 1, or where its columns
- * lie one after the other (lda is 1), by the tile's rows.
+ * lie one after the other (lda is 1), by the tile's rows. With CPU_ONE_RUN they do so all along k.
  * `rows` are those of the table's entry, for functions that stand there more than once. */
 typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,

@@ -5,7 +5,8 @@
  * and, where it is defined, TILE_COPY: tiles that copy B as they read it.
  * Whoever includes it says what a word of 4 bytes is: TILE_ALL(p) has it as a TILE_X, every lane of a vector or what
  * multiplies one, TILE_ADD(x, y, sum) multiplies and adds.
- * TILE_RUNS: runs of k are written out; there TILE_ADD_AT(i, p, y, sum) is TILE_ADD of row i's word at p.
+ * TILE_RUNS: runs of k are written out; there TILE_ROW_OF_COLUMN(i, p, y, sum) adds to the sums of row i of a column the
+ * word at p by all vectors y.
  * Must not know: where A and B come from (packed panels or the caller's own memory; see
  * cpu_gemm_tile), blocks, threads.
  *
@@ -76,10 +77,13 @@ V_INLINE bases bases_of(int rows, const float *column, const strides *by)
     return at;
 }
 
-/* One of the steps of k behind `at`: a column of A by a row of B. */
-V_INLINE void rows_add(int rows, int vectors, const bases *at, int step, const strides *by, const vf y[TILE_VECTORS],
+/* One of the steps of k behind `at`: a column of A by a row of B. Of few rows all addresses are one base and a multiple:
+ * the empty asm keeps gcc 12 from adding these up beforehand, once for all steps. */
+V_INLINE void rows_add(int rows, int vectors, const bases *at, int step, strides *by, const vf y[TILE_VECTORS],
                        vf sum[TILE_ROWS][TILE_VECTORS])
 {
+    if ((int)TILE_ROWS <= (int)BASE_ROWS)
+        __asm__("" : "+r"(by->one), "+r"(by->three), "+r"(by->five));
     UNROLL
     for (int i = 0; i < rows; i++) {
         const TILE_X x = TILE_ALL(row_at(at->row[i / BASE_ROWS], i % BASE_ROWS, by) + step);
@@ -100,11 +104,8 @@ V_INLINE void columns_add(int rows, const float *a, const float *b, vf sum[TILE_
         for (int j = 0; j < TILE_VECTORS; j++)
             y[j] = v_load(b + j * VL);
         UNROLL
-        for (int i = 0; i < rows; i++) {
-            UNROLL
-            for (int j = 0; j < TILE_VECTORS; j++)
-                sum[i][j] = TILE_ADD_AT(i, a + i, y[j], sum[i][j]);
-        }
+        for (int i = 0; i < rows; i++)
+            TILE_ROW_OF_COLUMN(i, a + i, y, sum[i]);
     }
 }
 #endif
@@ -138,9 +139,14 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
         if (vectors == TILE_VECTORS)
             cpu_ahead_go(ahead);
 #if TILE_RUNS
-        if (has_runs && vectors == TILE_VECTORS && runs == CPU_RUNS_OF_COLUMNS)
-            for (; k <= stop - CPU_RUN; k += CPU_RUN)
-                columns_add(rows, a + a_offset[k], b + b_offset[k], sum);
+        if (has_runs && vectors == TILE_VECTORS && runs == CPU_RUNS_OF_COLUMNS) {
+            const float *column = a + a_offset[k], *row = b + b_offset[k];
+            for (; stop - k >= CPU_RUN; k += CPU_RUN) {
+                columns_add(rows, column, row, sum);
+                column += CPU_RUN * rows;
+                row += CPU_RUN * TILE_COLUMNS;
+            }
+        }
 #endif
         for (; has_runs && k <= stop - run; k += CPU_RUN) {
             const float *column = b + b_offset[k];

@@ -105,6 +105,16 @@ tells '0.50 \[0.50, 0.50\]'
 grep -q '1/1 gemm f32 8 8 8 nn: 200 ms, .*; half: 0.50 \[0.50, 0.50\]; twice: 2.00' "$scratch/log" ||
     wrong "no line: $(cat "$scratch/log")"
 
+# Ours takes 0.2 s: 11 times as long are not waited for 15 times, 9 times are.
+runner slow 2200
+runner slowly 1800
+compares 0 --runner="ours=$scratch/ours" --runner="slow=$scratch/slow" --runner="slowly=$scratch/slowly"
+holds "$(value peers.slowly.ratio) == 9"
+tells 'a call takes 2.2 s, 11 times ours'
+[ "$(grep -c slow$ "$scratch/order")" -eq 0 ] || wrong "slow had a turn"
+compares 0 --runner="ours=$scratch/ours" --runner="half=$scratch/half" --runner="twice=$scratch/twice" \
+    --runner="rising=$scratch/rising"
+
 # The picture: a dot for each, in order, the middle one beyond the line of 1.
 "$python" - "$scratch/peers/gemm.svg" <<'PYTHON' || wrong "the picture is wrong"
 import sys

@@ -160,7 +160,7 @@ START_TEST(of_few_columns_rows_are_read_where_they_lie_in_deep_blocks)
                 gemm_plan plan;
                 cek__gemm_plan(&d, config, 1, &plan);
                 const product_plan *p = &plan.product;
-                const int turned = config->by_columns && panels == 8;
+                const int turned = config->turns && panels == 8;
                 EXPECT(plan.swapped || (p->way_a == PACK_DIRECT) == ((k == 2000 || panels <= 4) && !turned),
                        "%s: n %ld, k %ld", config->isa, (long)n, (long)k);
                 EXPECT(plan.swapped || (p->way_a == PACK_TURNED) == turned, "%s: n %ld, k %ld", config->isa, (long)n,

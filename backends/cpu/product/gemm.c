@@ -42,7 +42,7 @@ static int has_few_columns(const gemm_desc *d, const cpu_config *config)
 static pack_way copy_way(const gemm_desc *d, const product_plan *p)
 {
     const pack_way way = cek__pack_way_a(&d->a);
-    return way == PACK_ALONG && d->a.type == CPU_F32 && p->config->by_columns ? PACK_TURNED : way;
+    return way == PACK_ALONG && d->a.type == CPU_F32 && p->config->turns ? PACK_TURNED : way;
 }
 
 /* Whole rows of words, and whole tiles of them: nothing is read beside A. */
@@ -61,7 +61,7 @@ static pack_way way_a(const gemm_desc *d, const product_plan *p)
     const cpu_config *config = p->config;
     if (p->words)
         return is_words(d, p->words) ? PACK_DIRECT : copy_way(d, p);
-    const int turns = config->by_columns && d->n >= TURNED_PANELS * config->kernels->nr;
+    const int turns = config->turns && d->n >= TURNED_PANELS * config->kernels->nr;
     const int in_place = a->type == CPU_F32 && a->col_stride == 1 && !turns &&
                          (!cek__pack_rows_meet(a->row_stride) || has_few_columns(d, config));
     return in_place || is_near(d) ? PACK_DIRECT : copy_way(d, p);
