@@ -276,7 +276,15 @@ END_TEST
 /* With which processors go on by themselves: a line of each row in turn would be a page for every line. */
 START_TEST(tiles_ask_for_whole_rows_one_after_the_other)
 {
-    enum { DEPTH = 200, STRETCH = 8, STRETCHES = DEPTH / STRETCH, COLUMNS = 130, PARTS = 3, LD = 1000, ROWS = STRETCHES / PARTS };
+    enum {
+        DEPTH = 200,
+        STRETCH = 8,
+        STRETCHES = DEPTH / STRETCH,
+        COLUMNS = 130,
+        PARTS = 3,
+        LD = 1000,
+        ROWS = STRETCHES / PARTS
+    };
     static float a[DEPTH], b[DEPTH * CPU_NR_MAX], to[DEPTH * CPU_NR_MAX], c[CPU_NR_MAX], rows[LD * (ROWS + 1)];
     int32_t a_offset[DEPTH], b_offset[DEPTH];
     const cpu_config *config;
