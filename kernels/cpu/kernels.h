@@ -91,7 +91,7 @@ static inline __attribute__((always_inline)) void cpu_ahead_go(cpu_ahead *ahead)
 }
 
 /* How a tile's sums meet C. CPU_STREAM is CPU_STORE past the caches, for a C that would only push
- * everything else out of them; C's rows are then aligned to 64 bytes, and `drain` is called before
+ * everything else out of them, of kernels that do so; C's rows are then aligned to 64 bytes, and `drain` is called before
  * anyone else reads them. */
 typedef enum { CPU_STORE, CPU_ADD, CPU_STREAM } cpu_store;
 
@@ -185,6 +185,7 @@ typedef struct cpu_op_kernels cpu_op_kernels; /* ops.h: everything but products 
 
 typedef struct cpu_kernels {
     int mr, nr;                 /* rows and columns of the full tile */
+    int streams;                /* tiles know CPU_STREAM */
     cpu_gemm_tile *const *gemm; /* [rows], 1 <= rows <= mr */
     cpu_gemm_edge *const *edge; /* the same */
     cpu_gemm_copy *const *copy; /* the same */

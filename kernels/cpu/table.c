@@ -7,6 +7,7 @@ extern const cpu_kernels ISA_NAME(cek__kernels);
 const cpu_kernels ISA_NAME(cek__kernels) = {
     .mr = TILE_ROWS,
     .nr = TILE_COLUMNS,
+    .streams = TILE_STREAMS,
     .gemm = ISA_NAME(gemm_f32_tiles),
     .edge = ISA_NAME(gemm_f32_edges),
     .copy = ISA_NAME(gemm_f32_copies),

@@ -31,7 +31,7 @@ static __attribute__((noinline, unused)) void edge_store(int rows, int64_t colum
         for (int64_t j = 0; j < columns; j += VL) {
             const int64_t n = columns - j < VL ? columns - j : VL;
             const vf x = store == CPU_ADD ? v_load(sum + j) + v_load_part(c + j, n) : v_load(sum + j);
-            if (store == CPU_STREAM && n == VL)
+            if (TILE_STREAMS && store == CPU_STREAM && n == VL)
                 v_stream(c + j, x);
             else
                 v_store_part(c + j, n, x);
@@ -125,7 +125,7 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
     const int is_part = vectors == 1;
     const int has_runs = TILE_RUNS && !(__builtin_constant_p(runs) && !runs);
     const int64_t run = runs ? CPU_RUN : INT64_MAX; /* one comparison for both: is it one, and is there one more */
-    int left = store == CPU_STREAM ? 0 : rows;
+    int left = TILE_STREAMS && store == CPU_STREAM ? 0 : rows;
 
     if (depth < 1)
         __builtin_unreachable();
@@ -198,7 +198,7 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
                 sum[i][j] += is_part && HAS_PARTS ? v_load_part(from, last) : v_load(from + j * VL);
         }
     }
-    if (store == CPU_STREAM && (!is_part || last == VL)) {
+    if (TILE_STREAMS && store == CPU_STREAM && (!is_part || last == VL)) {
         UNROLL
         for (int i = 0; i < rows; i++, c += ldc) {
             UNROLL

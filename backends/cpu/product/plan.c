@@ -197,7 +197,8 @@ void cek__product_plan(product_plan *p)
     else
         all_choose(p);
     sizes_complete(p);
-    p->stream = !p->thin && p->in_place && !p->add && p->k <= p->sizes.kc && p->batch * p->m * p->n * 4 >= STREAM_BYTES;
+    p->stream = p->config->kernels->streams && !p->thin && p->in_place && !p->add && p->k <= p->sizes.kc &&
+                p->batch * p->m * p->n * 4 >= STREAM_BYTES;
     p->sum_length = p->sum == PRODUCT_NO_SUM ? 0 : p->sum == PRODUCT_ROW_SUM ? p->m : p->n;
     p->sum_bytes = p->partial_bytes = (size_t)round_up(p->splits * p->batch * p->sum_length * 4, 64);
     if (p->splits > 1)
