@@ -29,12 +29,15 @@ enum { CPU_ROWS_AHEAD = 2 };
 /* Steps of k that a tile writes out one after the other, without a counter, where it may. */
 enum { CPU_RUN = 4 };
 
+enum { CPU_LOW = 8 }; /* rows: of a low tile */
+
 /* The steps of a stretch, whole runs if it can be, for full tiles of so many rows. Fewer where k would end before each
- * row of C had one. What is done between two stretches costs tiles of few rows more: theirs are longer. */
+ * row of C, or of tiles of few rows each two, had one: what is done between two stretches costs these more, and they have
+ * fewer. */
 static inline int64_t cpu_stretch(int64_t depth, int rows)
 {
-    if (rows <= 8 && depth >= 64)
-        return depth < 512 ? depth / 64 * 8 : 64;
+    if (rows <= CPU_LOW && depth >= 16)
+        return depth < 160 ? depth / 16 * 4 : 40;
     /* 1, from 32 on 2, from 64 on 4, from 128 on 8 */
     return 1 << (27 - __builtin_clz((unsigned)(depth < 128 ? depth : 128) | 16));
 }

@@ -13,13 +13,14 @@
  * Every sum is one chain over k, in order, whatever the number of rows: results do not depend on
  * how a matrix is cut.
  *
- * What the sums will meet in C comes nearer while they are made, a row at a time: all rows at once would take every
+ * What the sums will meet in C comes nearer while they are made, a row or two at a time: all rows at once would take every
  * place that L1 has for what is on its way, and A and B would wait behind them. */
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/vector.h"
 
 enum {
-    BASE_ROWS = 7, /* that are reached from one pointer */
+    BASE_ROWS = 7,                                       /* that are reached from one pointer */
+    ROWS_AHEAD = (int)TILE_ROWS <= (int)CPU_LOW ? 2 : 1, /* of C, that come nearer in a stretch */
     COPY_AHEAD = 6 /* rows of B that are asked for ahead while they are copied: each lies in a page of its own */
 };
 
@@ -131,11 +132,9 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
         __builtin_unreachable();
     for (int64_t k = 0; k < depth;) {
         const int64_t stop = k + stretch < depth ? k + stretch : depth;
-        if (left-- > 0) {
+        for (int i = 0; i < ROWS_AHEAD && left > 0; i++, left--, meets += ldc)
             for (int j = 0; j < vectors; j++)
                 __builtin_prefetch(meets + j * VL, 1, 3);
-            meets += ldc;
-        }
         if (vectors == TILE_VECTORS)
             cpu_ahead_go(ahead);
 #if TILE_RUNS

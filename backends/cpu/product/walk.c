@@ -150,13 +150,13 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     const int64_t nr = panel_columns(w), panel_tiles = ceil_div(cols, nr);
     const int64_t panels = ceil_div(rows, s->a_rows[0]) + f->behind;
     const int64_t stretch = cpu_stretch(depth, w->words ? w->words->mr : w->kernels->mr);
-    const int64_t stretches = panel_tiles * ceil_div(depth, stretch); /* of a panel of A */
-    /* panels that would bring the next block of B, and those that do */
-    const int64_t b_slow = ceil_div(f->b.rows * f->b.width, stretches * CPU_FLOATS_AHEAD);
-    const bool b_hurries = !w->b_stays && b_slow > panels && stretch > CPU_RUN;
-    const int64_t b_panels = b_hurries ? ceil_div(b_slow, 2) : b_slow;
+    /* of the next block of B, and of the panels of A that bring it: in fewer steps than of others where these are few */
+    const int64_t groups = ceil_div(f->b.rows * f->b.width, CPU_FLOATS_AHEAD);
+    const int64_t steps = groups > 0 ? panels * panel_tiles * depth / groups / CPU_RUN * CPU_RUN : stretch;
+    const int64_t b_stretch = w->b_stays || stretch < CPU_RUN ? stretch : least(most(steps, CPU_RUN), stretch);
+    const int64_t b_panels = ceil_div(groups, panel_tiles * ceil_div(depth, b_stretch));
     f->a.stretch = stretch;
-    f->b.stretch = b_hurries ? stretch / 2 : stretch;
+    f->b.stretch = b_stretch;
     const bool may_run = w->words == NULL && stretch >= CPU_RUN;
     const bool a_runs = may_run && is_runs(s->a_offset, depth, 1);
     const bool b_runs = may_run && cols >= nr && is_runs(s->b_offset, depth, (uint32_t)nr);
