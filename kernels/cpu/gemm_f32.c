@@ -29,8 +29,8 @@ V_INLINE void row_of_column(int i, const float *p, const vf y[TILE_VECTORS], vf 
 /* 6 x 16 gain a third where another thread shares their core. */
 #undef TILE_RUNS
 #define TILE_RUNS 1
-/* Of 16 registers 15 are taken, and gcc 12 would move sums about to have more for others: an asm keeps each where it is,
- * and one of all that a row does asks for no float sooner than it is wanted. */
+/* Of 16 registers 15 are taken, and gcc 12 would move sums about to have more for others: an asm keeps each where it
+ * is, and one of all that a row does asks for no float sooner than it is wanted. */
 V_INLINE vf add_in_place(vf x, vf y, vf sum)
 {
     __asm__("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(x), "x"(y));

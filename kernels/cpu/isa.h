@@ -39,8 +39,8 @@ enum { REGISTERS = 16, VL = 4, TILE_ROWS = 6, TILE_VECTORS = 2 }; /* the same, i
 #endif
 
 enum { TILE_COLUMNS = TILE_VECTORS * VL };
-enum { TILE_STREAMS = VL * 4 == 64 }; /* whole lines: by halves, 6 rows at a time, Zen 3 takes a third longer than by way of
-                                         its caches */
+/* Whole lines: by halves, 6 rows at a time, Zen 3 takes a third longer than by way of its caches. */
+enum { TILE_STREAMS = VL * 4 == 64 };
 
 /* Vectors handed over in memory cost more than most functions of them. */
 #define V_INLINE static inline __attribute__((always_inline))

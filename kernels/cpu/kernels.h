@@ -32,8 +32,7 @@ enum { CPU_RUN = 4 };
 enum { CPU_LOW = 8 }; /* rows: of a low tile */
 
 /* The steps of a stretch, whole runs if it can be, for full tiles of so many rows. Fewer where k would end before each
- * row of C, or of tiles of few rows each two, had one: what is done between two stretches costs these more, and they have
- * fewer. */
+ * row of C had one, or of low tiles every other: what is done between two stretches costs these more. */
 static inline int64_t cpu_stretch(int64_t depth, int rows)
 {
     if (rows <= CPU_LOW && depth >= 16)
@@ -94,8 +93,8 @@ static inline __attribute__((always_inline)) void cpu_ahead_go(cpu_ahead *ahead)
 }
 
 /* How a tile's sums meet C. CPU_STREAM is CPU_STORE past the caches, for a C that would only push
- * everything else out of them, of kernels that do so; C's rows are then aligned to 64 bytes, and `drain` is called before
- * anyone else reads them. */
+ * everything else out of them, of kernels that do so; C's rows are then aligned to 64 bytes, and `drain` is
+ * called before anyone else reads them. */
 typedef enum { CPU_STORE, CPU_ADD, CPU_STREAM } cpu_store;
 
 /* What steps of k do whose offsets count on, one of the first three; see cpu_gemm_tile. */

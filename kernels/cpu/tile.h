@@ -5,16 +5,16 @@
  * and, where it is defined, TILE_COPY: tiles that copy B as they read it.
  * Whoever includes it says what a word of 4 bytes is: TILE_ALL(p) has it as a TILE_X, every lane of a vector or what
  * multiplies one, TILE_ADD(x, y, sum) multiplies and adds.
- * TILE_RUNS: runs of k are written out; there TILE_ROW_OF_COLUMN(i, p, y, sum) adds to the sums of row i of a column the
- * word at p by all vectors y.
+ * TILE_RUNS: runs of k are written out; there TILE_ROW_OF_COLUMN(i, p, y, sum) adds to the sums of row i of a column
+ * the word at p by all vectors y.
  * Must not know: where A and B come from (packed panels or the caller's own memory; see
  * cpu_gemm_tile), blocks, threads.
  *
  * Every sum is one chain over k, in order, whatever the number of rows: results do not depend on
  * how a matrix is cut.
  *
- * What the sums will meet in C comes nearer while they are made, a row or two at a time: all rows at once would take every
- * place that L1 has for what is on its way, and A and B would wait behind them. */
+ * What the sums will meet in C comes nearer while they are made, a row or two at a time: all rows at once would take
+ * every place that L1 has for what is on its way, and A and B would wait behind them. */
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/vector.h"
 
@@ -78,8 +78,8 @@ V_INLINE bases bases_of(int rows, const float *column, const strides *by)
     return at;
 }
 
-/* One of the steps of k behind `at`: a column of A by a row of B. Of few rows all addresses are one base and a multiple:
- * the empty asm keeps gcc 12 from adding these up beforehand, once for all steps. */
+/* One of the steps of k behind `at`: a column of A by a row of B. Of few rows all addresses are one base and a
+ * multiple: the empty asm keeps gcc 12 from adding these up beforehand, once for all steps. */
 V_INLINE void rows_add(int rows, int vectors, const bases *at, int step, strides *by, const vf y[TILE_VECTORS],
                        vf sum[TILE_ROWS][TILE_VECTORS])
 {

@@ -150,7 +150,7 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     const int64_t nr = panel_columns(w), panel_tiles = ceil_div(cols, nr);
     const int64_t panels = ceil_div(rows, s->a_rows[0]) + f->behind;
     const int64_t stretch = cpu_stretch(depth, w->words ? w->words->mr : w->kernels->mr);
-    /* of the next block of B, and of the panels of A that bring it: in fewer steps than of others where these are few */
+    /* of the next block of B, and of the panels of A that bring it: in shorter stretches where these are few */
     const int64_t groups = ceil_div(f->b.rows * f->b.width, CPU_FLOATS_AHEAD);
     const int64_t steps = groups > 0 ? panels * panel_tiles * depth / groups / CPU_RUN * CPU_RUN : stretch;
     const int64_t b_stretch = w->b_stays || stretch < CPU_RUN ? stretch : least(most(steps, CPU_RUN), stretch);
