@@ -52,9 +52,13 @@ V_INLINE void narrow(cpu_type type, int64_t depth, int64_t columns, int64_t widt
 
     for (int64_t k = 0; k < depth; k++, from += ld * bytes, to += width) {
         float *row = to;
-        for (int64_t j = 0; k + CPU_ROWS_AHEAD < depth && j < columns * bytes; j += 64)
-            __builtin_prefetch(from + CPU_ROWS_AHEAD * ld * bytes + j);
-        for (int64_t j = 0; j < columns; j += width, row += panel)
+        for (int64_t i = 0; k + CPU_ROWS_AHEAD < depth && i < columns * bytes; i += 64)
+            __builtin_prefetch(from + CPU_ROWS_AHEAD * ld * bytes + i);
+        int64_t j = 0;
+        if (width <= VL && k + 1 < depth)
+            for (const char *at = from; j <= columns - VL; j += width, row += panel, at += width * bytes)
+                v_store(row, v_load_typed(type, at));
+        for (; j < columns; j += width, row += panel)
             narrow_row(type, columns - j < width ? columns - j : width, columns - j, k + 1 == depth, from + j * bytes,
                        row);
     }
