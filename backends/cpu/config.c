@@ -94,8 +94,9 @@ typedef struct row {
         .mc = 128, .kc = 1024, .b_bytes = 512 << 10 \
     }
 
-/* 16 panels of 6 rows: with kc, 144 KiB. A panel of A (9 KiB) and one of B (24 KiB) about fill a 32 KiB L1. B with A's
- * block fits an L2 of 512 KiB (AMD's before Zen 4; Intel's have more since Alder Lake): slabs of images need as much. */
+/* 16 panels of 6 rows: with kc, 144 KiB. A panel of A (9 KiB) and one of B (24 KiB) about fill a 32 KiB L1. B with
+ * A's block fits an L2 of 512 KiB (AMD's before Zen 4; Intel's have more since Alder Lake): slabs of images need as
+ * much. */
 #define AVX2_BLOCKS                               \
     {                                             \
         .mc = 96, .kc = 384, .b_bytes = 256 << 10 \

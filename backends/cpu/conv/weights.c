@@ -10,6 +10,7 @@
 
 enum {
     TERMS_TURNED = 4096, /* of a sum: turning the result around costs little beside them */
+    MANY_PANELS = 4,     /* of A, by which copies of windows are multiplied */
     SHORT_LINE = 4       /* floats: a tile of so few rows waits for its own sums */
 };
 
@@ -28,11 +29,17 @@ static int64_t slab_depth(conv_plan *plan)
     return 0;
 }
 
+/* Blocks of k so low that a large C would be passed by again and again: copies of all windows cost less. */
+static int is_shallow(const conv_plan *plan, int64_t depth)
+{
+    return depth < plan->config->floats.kc / 4 && plan->product.m >= MANY_PANELS * plan->config->kernels->mr;
+}
+
 /* Windows as B: a panel lies within one tap. */
 static int slabs_plan(conv_plan *plan)
 {
     const int64_t depth = plan->w.channels % plan->config->kernels->nr == 0 ? slab_depth(plan) : 0;
-    if (depth == 0)
+    if (depth == 0 || is_shallow(plan, depth))
         return 0;
     plan->product.way_b = PACK_DIRECT;
     plan->product.sizes = (walk_sizes){ .kc = depth, .b_floats = plan->slab.floats };
