@@ -107,8 +107,8 @@ typedef enum { CPU_NO_RUNS = 0, CPU_RUNS_OF_ROWS = 1, CPU_RUNS_OF_COLUMNS = 2, C
  * A(i,k) is a[i * lda + a_offset[k]]; row k of B is nr contiguous floats at b + b_offset[k]; row i
  * of C is at c + i * ldc. Through the tables the tile reads packed panels, strided matrices and
  * windows of images alike; they cost nothing measurable.
- * `runs`: of every CPU_RUN steps from the first on, offsets count on by nr of B, and of A by 1, or where its columns
- * lie one after the other (lda is 1), by the tile's rows. With CPU_ONE_RUN they do so all along k.
+ * `runs`: of every CPU_RUN steps from the first on, offsets count on by nr of B and by 1 of A; or they do so all along
+ * k, of A by the tile's rows, whose columns lie one after the other (lda is 1).
  * `rows` are those of the table's entry, for functions that stand there more than once. */
 typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,

@@ -147,7 +147,7 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
             }
         }
 #endif
-        for (; has_runs && k <= stop - run; k += CPU_RUN) {
+        for (; has_runs && stop - k >= run; k += CPU_RUN) {
             const float *column = b + b_offset[k];
             const bases at = bases_of(rows, a + a_offset[k], &by);
             UNROLL

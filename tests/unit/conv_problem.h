@@ -54,6 +54,10 @@ static const geometry geometries[] = {
     { 1, 32, 20, 1, { { 3, 2, 1, 1, 1, 0 }, { 8, 3, 2, 1, 1, 1 }, { 16, 3, 1, 2, 2, 2 } } },
     { 9, 1, 20, 1, { NONE, { 15, 3, 1, 1, 1, 1 }, { 16, 3, 1, 1, 1, 1 } } },
     { 5, 1, 70, 1, { NONE, { 11, 3, 1, 1, 1, 1 }, { 13, 3, 1, 1, 1, 1 } } }, /* dy, read in place, is summed by rows */
+    /* pixels as wide as a panel of windows is high, lines of whole runs: columns of A lie side by side, but not from
+     * line to line */
+    { 2, 6, 32, 1, { NONE, { 8, 5, 1, 1, 2, 2 }, { 8, 5, 1, 1, 2, 2 } } },
+    { 2, 12, 64, 1, { NONE, { 8, 5, 1, 1, 2, 2 }, { 8, 5, 1, 1, 2, 2 } } },
     /* gradients of inputs, added up: blocks of channels, the last of them smaller; several images at once; parts of an
      * image; a long line; all of it in groups */
     { 2, 150, 12, 1, { NONE, { 7, 3, 2, 1, 1, 1 }, { 6, 3, 2, 1, 1, 1 } } },

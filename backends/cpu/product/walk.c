@@ -134,6 +134,16 @@ static bool is_runs(const int32_t *offset, int64_t depth, uint32_t step)
     return breaks == 0;
 }
 
+/* The same of all steps, one after the other. */
+static bool is_whole(const int32_t *offset, int64_t depth, uint32_t step)
+{
+    uint32_t breaks = 0;
+
+    for (int64_t k = 1; k < depth; k++)
+        breaks |= (uint32_t)offset[k] ^ ((uint32_t)offset[k - 1] + step);
+    return breaks == 0;
+}
+
 /* A block of B. */
 typedef struct b_block {
     const float *lies; /* or NULL: full panels lie there, rows at pixel_offset, and the first panel of A packs them */
@@ -162,7 +172,8 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     const bool b_runs = may_run && cols >= nr && is_runs(s->b_offset, depth, (uint32_t)nr);
     /* rows of the panels whose columns lie one after the other */
     const int64_t a_step = w->columns && b_runs && !a_runs && lda == 1 ? s->a_offset[1] : 0;
-    const int64_t column = a_step > 1 && is_runs(s->a_offset, depth, (uint32_t)a_step) ? a_step : 0;
+    const bool by_columns = a_step > 1 && is_whole(s->a_offset, depth, (uint32_t)a_step) &&
+                            is_whole(s->b_offset, depth, (uint32_t)nr);
     const int32_t *edge_offset = from.edge == WALK_APART ? s->edge_offset : s->b_offset;
     const int edge_step = a_runs && cols % nr && from.edge != WALK_PARTS ? edge_offset[1] - edge_offset[0] : 0;
     const int edge_runs = edge_step > 0 && is_runs(edge_offset, depth, (uint32_t)edge_step) ? edge_step : 0;
@@ -170,9 +181,9 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     for (int64_t ip = 0, i = 0; i < rows; c += s->a_rows[ip++] * ldc) {
         const int64_t height = s->a_rows[ip];
         const float *a = s->a_panel[ip];
-        const cpu_runs runs = b_runs && a_runs   ? CPU_RUNS_OF_ROWS
-                              : height == column ? CPU_RUNS_OF_COLUMNS
-                                                 : CPU_NO_RUNS;
+        const cpu_runs runs = b_runs && a_runs                 ? CPU_RUNS_OF_ROWS
+                              : by_columns && height == a_step ? CPU_RUNS_OF_COLUMNS
+                                                               : CPU_NO_RUNS;
         i += height;
         const float *a_next = !f->panels ? NULL : i < rows ? s->a_panel[ip + 1] : f->a_next;
         cpu_ahead next = a_next ? cpu_ahead_from(a_next, stretch) : cpu_ahead_none(a, stretch);
