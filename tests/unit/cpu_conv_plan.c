@@ -105,6 +105,26 @@ START_TEST(of_one_tap_the_wider_image_is_b_where_sums_are_long)
 }
 END_TEST
 
+/* A slab of few positions would be passed by for each of them. */
+START_TEST(of_weights_a_large_gradient_is_added_to_seldom)
+{
+    static const geometry cases[] = {
+        { 8, 256, 256, 1, { NONE, { 28, 3, 2, 1, 1, 1 }, { 28, 3, 2, 1, 1, 1 } } },
+        { 8, 512, 512, 1, { NONE, { 14, 3, 2, 1, 1, 1 }, { 14, 3, 2, 1, 1, 1 } } },
+    };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (size_t g = 0; g < sizeof cases / sizeof *cases; g++) {
+            conv_plan plan;
+            conv_desc d;
+            desc_make(&cases[g], &(kind){ 0 }, CONV_BACKWARD_WEIGHTS, &d);
+            cek__conv_plan(&d, config, 1, &plan);
+            EXPECT(plan.product.sizes.kc >= config->floats.kc / 4, "%s, case %d: blocks of %ld: %s", config->isa,
+                   (int)g, (long)plan.product.sizes.kc, plan.algorithm);
+        }
+}
+END_TEST
+
 /* A line of any length is no reason for a worker's memory to have one, nor for offsets that 32 bits do not hold. Plans
  * alone. */
 START_TEST(memory_stays_in_proportion_to_blocks_however_long_a_line_is)
@@ -346,6 +366,7 @@ int main(void)
     tcase_add_test(tests, transforms_are_chosen_where_they_pay);
     tcase_add_test(tests, one_tap_is_a_product_backward_with_and_without_strides);
     tcase_add_test(tests, of_one_tap_the_wider_image_is_b_where_sums_are_long);
+    tcase_add_test(tests, of_weights_a_large_gradient_is_added_to_seldom);
     tcase_add_loop_test(tests, memory_stays_in_proportion_to_blocks_however_long_a_line_is, CONV_FORWARD,
                         CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_test(tests, what_decides_bits_follows_from_no_number_of_workers);

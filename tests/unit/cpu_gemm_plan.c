@@ -273,6 +273,22 @@ START_TEST(full_panels_of_b_are_packed_by_the_first_tiles_that_read_them)
 }
 END_TEST
 
+/* Vectors that are lines. */
+START_TEST(a_large_result_passes_the_caches_by_whole_lines_alone)
+{
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        const gemm_desc large = rows_of_memory(4096, 8192, 64), small = rows_of_memory(512, 512, 64);
+        const int is_line = config->kernels->nr / 2 * 4 == 64;
+        gemm_plan plan;
+        cek__gemm_plan(&large, config, 1, &plan);
+        EXPECT(!plan.swapped && plan.product.stream == is_line, "%s: %d", config->isa, plan.product.stream);
+        cek__gemm_plan(&small, config, 1, &plan);
+        EXPECT(!plan.product.stream, "%s: of a small one", config->isa);
+    }
+}
+END_TEST
+
 /* With which processors go on by themselves: a line of each row in turn would be a page for every line. */
 START_TEST(tiles_ask_for_whole_rows_one_after_the_other)
 {
@@ -441,6 +457,7 @@ int main(void)
     tcase_add_test(tests, of_few_columns_rows_are_read_where_they_lie_in_deep_blocks);
     tcase_add_test(tests, rows_that_meet_in_one_set_of_l1_are_few_in_a_panel);
     tcase_add_test(tests, full_panels_of_b_are_packed_by_the_first_tiles_that_read_them);
+    tcase_add_test(tests, a_large_result_passes_the_caches_by_whole_lines_alone);
     tcase_add_test(tests, tiles_ask_for_whole_rows_one_after_the_other);
     tcase_add_test(tests, a_worker_s_memory_is_aligned);
     tcase_add_test(tests, a_product_of_some_microseconds_is_shared_with_few_workers_and_wakes_nobody);
