@@ -104,6 +104,13 @@ static void enter(cek__clock *c)
         catch_up(c);
 }
 
+static void enter_to_ask(cek__clock *c)
+{
+    cek__hosts_enter_to_ask(&c->hosts);
+    if (c->kind == CEK__CLOCK_REAL)
+        catch_up(c);
+}
+
 /* The calling thread has done something. */
 static void leave(cek__clock *c)
 {
@@ -189,7 +196,7 @@ bool cek__clock_wait(cek__clock *c, cek__line *line, cek__mark *const *place)
 bool cek__clock_ask(cek__clock *c, cek__mark *const *place, uint64_t *ns)
 {
     *ns = 0;
-    enter(c);
+    enter_to_ask(c);
     cek__mark *mark = *place;
     if (mark && !cek__mark_seen(mark) && c->kind == CEK__CLOCK_VIRTUAL) {
         cek__mark_watch(mark);

@@ -20,6 +20,7 @@ struct cek__host_thread {
     cek__host_thread *next;
     long id;
     atomic_bool gone;
+    atomic_bool asking; /* on its way to the lock, to ask and no more */
     bool asks, woken;
     const void *waits_for;
     uint64_t asked_ns;
@@ -63,6 +64,18 @@ void cek__hosts_enter(cek__hosts *h)
     atomic_fetch_add(&h->entering, 1);
     pthread_mutex_lock(h->lock);
     atomic_fetch_sub(&h->entering, 1);
+}
+
+void cek__hosts_enter_to_ask(cek__hosts *h)
+{
+    cek__host_thread *t = pthread_getspecific(h->key);
+    if (!t) {
+        cek__hosts_enter(h);
+        return;
+    }
+    atomic_store(&t->asking, true);
+    pthread_mutex_lock(h->lock);
+    atomic_store(&t->asking, false);
 }
 
 /* NULL: no memory, and the thread is judged by what the system says of it. */
@@ -147,7 +160,7 @@ typedef enum verdict { RESTS, BUSY, ASK_SYSTEM } verdict;
 
 static bool still_asks(const cek__hosts *h, const cek__host_thread *t)
 {
-    return t->asks && now_ns() - t->asked_ns < h->quiet_ns;
+    return atomic_load(&t->asking) || (t->asks && now_ns() - t->asked_ns < h->quiet_ns);
 }
 
 static verdict judge(const cek__hosts *h, const cek__host_thread *t)
@@ -157,7 +170,7 @@ static verdict judge(const cek__hosts *h, const cek__host_thread *t)
     if (t->waits_for)
         return RESTS;
     if (still_asks(h, t))
-        return t->round == h->round && t->looked ? RESTS : BUSY;
+        return t->asks && t->round == h->round && t->looked ? RESTS : BUSY;
     return ASK_SYSTEM;
 }
 

@@ -23,7 +23,7 @@ typedef struct cek__host_thread cek__host_thread;
 typedef struct cek__hosts {
     pthread_mutex_t *lock;
     pthread_key_t key;    /* of each thread: its cek__host_thread */
-    atomic_uint entering; /* threads on their way to the lock: they sleep, but not for long */
+    atomic_uint entering; /* threads on their way to the lock to do something: they sleep, but not for long */
     cek__host_thread *threads;
     uint64_t quiet_ns;        /* who has not asked for so long does not ask any more */
     uint64_t round;           /* of looking at everybody; a new one begins whenever a thread does something */
@@ -37,6 +37,8 @@ void cek__hosts_fini(cek__hosts *hosts);
 
 /* Takes the lock. */
 void cek__hosts_enter(cek__hosts *hosts);
+/* As well, of a thread that will only ask: many that do so in turn, with one of them always on its way, are at rest. */
+void cek__hosts_enter_to_ask(cek__hosts *hosts);
 
 /* The calling thread did something, or learned something: others may hear of it. */
 void cek__hosts_acted(cek__hosts *hosts);

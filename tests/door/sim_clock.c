@@ -4,6 +4,7 @@
  * on several, on devices of different speed, and that it is the same every time; and what its settings do to it.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <time.h>
 
@@ -572,6 +573,51 @@ START_TEST(time_is_asked_for_in_advance)
 }
 END_TEST
 
+enum { ASKERS = 64, COPIES = 4 };
+
+static void *asks_over_and_over(void *arg)
+{
+    timer *t = arg;
+    cek_mem *mem = door_mem(&d, 64);
+    char byte = 1;
+    for (int i = 0; i < COPIES; i++) {
+        OK(d.plugin.upload(t->queue, (cek_ref){ mem, 0 }, &byte, 1));
+        OK(d.plugin.event_record(t->queue, t->end));
+        while (d.plugin.event_query(t->end) == CEK_NOT_READY)
+            nanosleep(&(struct timespec){ .tv_nsec = 1 }, NULL);
+    }
+    d.plugin.mem_free(mem);
+    return NULL;
+}
+
+/* More than a processor can serve, so that one of them is always on its way in: a clock that takes it for one that acts
+ * stands still until its patience ends, each time. */
+START_TEST(of_many_that_ask_over_and_over_none_holds_time_up)
+{
+    timer timers[ASKERS];
+    pthread_t threads[ASKERS];
+    cpu_set_t all, one;
+    int cpu = 0;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
+    while (!CPU_ISSET(cpu, &all))
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+    door_open(&d, "sim", options);
+    for (int i = 0; i < ASKERS; i++)
+        timer_open(&timers[i], d.dev);
+    for (int i = 0; i < ASKERS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, asks_over_and_over, &timers[i]), 0);
+    for (int i = 0; i < ASKERS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < ASKERS; i++)
+        timer_close(&timers[i]);
+    door_close(&d);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof all, &all), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sim_clock");
@@ -590,6 +636,10 @@ int main(void)
     tcase_add_test(cases, without_work_time_passes_and_all_is_zero);
     tcase_add_test(cases, copies_between_devices_take_the_slower_link);
     tcase_add_test(cases, time_is_asked_for_in_advance);
+    suite_add_tcase(suite, cases);
+    cases = tcase_create("many");
+    tcase_set_timeout(cases, 60);
+    tcase_add_test(cases, of_many_that_ask_over_and_over_none_holds_time_up);
     suite_add_tcase(suite, cases);
     return suite_run(suite);
 }
