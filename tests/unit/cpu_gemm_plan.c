@@ -201,10 +201,12 @@ START_TEST(rows_that_meet_in_one_set_of_l1_are_few_in_a_panel)
 END_TEST
 
 /* A walk over rows of memory: ones as A, B[k][j] = k + j, and how many columns were to be packed. */
-enum { WALK_ROWS = CPU_MR_MAX + 1, WALK_COLUMNS = 2 * CPU_NR_MAX + 1, WALK_DEPTH = 9 };
+enum { WALK_ROWS = CPU_MR_MAX + 1, WALK_COLUMNS = 2 * CPU_NR_MAX + 1, WALK_DEPTH = 9, WALK_APART_MOST = 3072 };
 typedef struct lying {
+    _Alignas(64) float b[WALK_DEPTH * WALK_APART_MOST];
+    float a[WALK_ROWS * WALK_DEPTH];
     const cpu_kernels *kernels;
-    float a[WALK_ROWS * WALK_DEPTH], b[WALK_DEPTH * WALK_COLUMNS];
+    int64_t apart; /* floats, from a row of B to the next */
     int64_t packed;
     int is_far; /* rows are so far apart that offsets would not fit 32 bits */
 } lying;
@@ -221,7 +223,7 @@ static walk_edge lying_b(const void *source, int64_t k, int64_t depth, int64_t c
                          const walk_scratch *to)
 {
     const lying *l = source;
-    const pack_operand b = pack_of(l->b, CPU_F32, WALK_COLUMNS, 1, PACK_ACROSS);
+    const pack_operand b = pack_of(l->b, CPU_F32, l->apart, 1, PACK_ACROSS);
     ((lying *)(uintptr_t)l)->packed += cols;
     return cek__pack_b(l->kernels, &b, k, depth, col, cols, to);
 }
@@ -229,47 +231,93 @@ static walk_edge lying_b(const void *source, int64_t k, int64_t depth, int64_t c
 static const char *lying_ahead(const void *source, int64_t k, int64_t col, int64_t *row_bytes)
 {
     const lying *l = source;
-    *row_bytes = l->is_far ? 1 << 29 : WALK_COLUMNS * 4;
-    return (const char *)(l->b + k * WALK_COLUMNS + col);
+    *row_bytes = l->is_far ? 1 << 29 : l->apart * 4;
+    return (const char *)(l->b + k * l->apart + col);
 }
 
-/* Who packed them first would wait for memory, with nothing to multiply. Of one panel of A nobody reads them again. */
+/* How many columns of B were packed apart; its sums are right. */
+static int64_t lying_walk(const cpu_config *config, lying *l, int64_t rows)
+{
+    const int64_t nr = config->kernels->nr;
+    const walk_sizes sizes = { .mc = WALK_ROWS, .kc = 5, .mb = rows, .nb = 2 * nr + 1, .b_floats = 5 * 3 * nr };
+    float c[WALK_ROWS * WALK_COLUMNS];
+    walk_scratch s;
+    const size_t bytes = cek__walk_scratch(&sizes, nr, NULL, &s);
+    void *memory = guarded(bytes, 0xff);
+    cek__walk_scratch(&sizes, nr, memory, &s);
+    l->kernels = config->kernels;
+    l->packed = 0;
+    for (int64_t x = 0; x < WALK_ROWS * WALK_DEPTH; x++)
+        l->a[x] = 1;
+    for (int64_t x = 0; x < WALK_DEPTH * l->apart; x++)
+        l->b[x] = (float)(x / l->apart + x % l->apart);
+    cek__walk(&(walk){ .kernels = config->kernels,
+                       .mc = WALK_ROWS,
+                       .kc = 5,
+                       .b_floats = sizes.b_floats,
+                       .a = lying_a,
+                       .b = lying_b,
+                       .b_ahead = lying_ahead,
+                       .b_bytes = 4,
+                       .source = l },
+              &(walk_task){ .rows = rows, .cols = 2 * nr + 1, .depth = WALK_DEPTH, .c = c, .ldc = WALK_COLUMNS }, &s);
+    guard_free(memory, bytes);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t j = 0; j <= 2 * nr; j++)
+            EXPECT(c[r * WALK_COLUMNS + j] == (float)(WALK_DEPTH * (WALK_DEPTH - 1) / 2 + WALK_DEPTH * j),
+                   "%s: row %ld, column %ld: %g", config->isa, (long)r, (long)j, c[r * WALK_COLUMNS + j]);
+    return l->packed;
+}
+
+/* Who packed them first would wait for memory, with nothing to multiply. */
 START_TEST(full_panels_of_b_are_packed_by_the_first_tiles_that_read_them)
 {
     const cpu_config *config;
     for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
-        for (int64_t panels = 1; panels <= 3; panels++) {
-            const int64_t mr = config->kernels->mr, nr = config->kernels->nr, rows = panels == 1 ? mr : mr + 1;
-            const walk_sizes sizes = { .mc = WALK_ROWS, .kc = 5, .mb = rows, .nb = 2 * nr + 1, .b_floats = 5 * 3 * nr };
-            lying l = { .kernels = config->kernels, .is_far = panels == 3 };
-            float c[WALK_ROWS * WALK_COLUMNS];
-            walk_scratch s;
-            const size_t bytes = cek__walk_scratch(&sizes, nr, NULL, &s);
-            void *memory = guarded(bytes, 0xff);
-            cek__walk_scratch(&sizes, nr, memory, &s);
-            for (int64_t x = 0; x < WALK_ROWS * WALK_DEPTH; x++)
-                l.a[x] = 1;
-            for (int64_t x = 0; x < WALK_DEPTH * WALK_COLUMNS; x++)
-                l.b[x] = (float)(x / WALK_COLUMNS + x % WALK_COLUMNS);
-            cek__walk(
-                &(walk){ .kernels = config->kernels,
-                         .mc = WALK_ROWS,
-                         .kc = 5,
-                         .b_floats = sizes.b_floats,
-                         .a = lying_a,
-                         .b = lying_b,
-                         .b_ahead = lying_ahead,
-                         .b_bytes = 4,
-                         .source = &l },
-                &(walk_task){ .rows = rows, .cols = 2 * nr + 1, .depth = WALK_DEPTH, .c = c, .ldc = WALK_COLUMNS }, &s);
-            guard_free(memory, bytes);
-            for (int64_t r = 0; r < rows; r++)
-                for (int64_t j = 0; j <= 2 * nr; j++)
-                    EXPECT(c[r * WALK_COLUMNS + j] == (float)(WALK_DEPTH * (WALK_DEPTH - 1) / 2 + WALK_DEPTH * j),
-                           "%s: row %ld, column %ld: %g", config->isa, (long)r, (long)j, c[r * WALK_COLUMNS + j]);
-            EXPECT(l.packed == (panels == 2 ? 2 : 2 * (2 * nr + 1)), "%s: %ld columns were packed apart", config->isa,
-                   (long)l.packed);
+        for (int is_far = 0; is_far < 2; is_far++) {
+            lying l = { .apart = WALK_COLUMNS, .is_far = is_far };
+            const int64_t packed = lying_walk(config, &l, config->kernels->mr + 1);
+            EXPECT(packed == (is_far ? 2 * (2 * config->kernels->nr + 1) : 2), "%s: %ld columns were packed apart",
+                   config->isa, (long)packed);
         }
+}
+END_TEST
+
+/* Of one panel of A nobody reads B again: it is not packed where its rows begin with lines, except where that has been
+ * seen to be slow. */
+START_TEST(one_panel_of_a_reads_b_where_it_lies)
+{
+    static const int64_t aparts[] = { WALK_COLUMNS, WALK_COLUMNS + 15, 1024, 2048, 3072 };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (size_t x = 0; x < sizeof aparts / sizeof *aparts; x++) {
+            lying l = { .apart = aparts[x] };
+            const int64_t packed = lying_walk(config, &l, config->kernels->mr);
+            const int stays = x == 1 || x == 4;
+            EXPECT(packed == (stays ? 2 : 2 * (2 * config->kernels->nr + 1)),
+                   "%s: %ld columns were packed, of rows %ld floats apart", config->isa, (long)packed, (long)aparts[x]);
+        }
+}
+END_TEST
+
+/* Else what comes from memory next would push out of L2 what is read now; and sums that are read and written again for
+ * every block stay there, too. Near operands have nothing to wait for. */
+START_TEST(of_few_rows_a_far_b_comes_in_flat_blocks)
+{
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int64_t m = 8; m <= 24; m += 8)
+            for (int is_far = 0; is_far < 2; is_far++) {
+                const gemm_desc d = is_far ? rows_of_memory(m, 6144, 2048) : rows_of_memory(m, 512, 256);
+                const int flat = is_far && m > config->kernels->mr && m <= 16;
+                gemm_plan plan;
+                cek__gemm_plan(&d, config, 1, &plan);
+                const product_plan *p = &plan.product;
+                EXPECT(!plan.swapped, "%s: %ld rows", config->isa, (long)m);
+                EXPECT((p->sizes.kc <= config->floats.kc / 4 + 1) == flat, "%s: %ld rows, far %d: blocks of %ld",
+                       config->isa, (long)m, is_far, (long)p->sizes.kc);
+                EXPECT(!flat || p->sizes.nb * m * 4 <= 128 << 10, "%s: %ld columns", config->isa, (long)p->sizes.nb);
+            }
 }
 END_TEST
 
@@ -457,6 +505,8 @@ int main(void)
     tcase_add_test(tests, of_few_columns_rows_are_read_where_they_lie_in_deep_blocks);
     tcase_add_test(tests, rows_that_meet_in_one_set_of_l1_are_few_in_a_panel);
     tcase_add_test(tests, full_panels_of_b_are_packed_by_the_first_tiles_that_read_them);
+    tcase_add_test(tests, one_panel_of_a_reads_b_where_it_lies);
+    tcase_add_test(tests, of_few_rows_a_far_b_comes_in_flat_blocks);
     tcase_add_test(tests, a_large_result_passes_the_caches_by_whole_lines_alone);
     tcase_add_test(tests, tiles_ask_for_whole_rows_one_after_the_other);
     tcase_add_test(tests, a_worker_s_memory_is_aligned);

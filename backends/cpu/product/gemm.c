@@ -14,6 +14,8 @@ enum {
     LARGE_C = 1 << 20,  /* bytes: more than L2 keeps between two blocks of k */
     TURNED_PANELS = 8,  /* of B, from which on columns of A that lie one after the other are worth transposing it */
     FEW_PANELS = 4,     /* of B: a float of A is used so seldom that its way here is most of the work */
+    FEW_ROWS = 16,      /* of A: the same of a float of B, */
+    FAR_BLOCKS = 8,     /* of B or more, which L2 does not hold from one product to the next */
     DEPTH_MOST = 2048   /* floats: longer runs of a row are no faster */
 };
 
@@ -77,13 +79,18 @@ static int64_t whole_depth(const gemm_desc *d, const product_plan *p)
 }
 
 /* Of few columns rows of A that are read where they lie come from memory as fast as they are asked for, if runs of them
- * are long: deep blocks, as long as B stays in L2. 0: no such. */
+ * are long: deep blocks, as long as B stays in L2. Of few rows the same is true of rows of B: flat blocks. 0: neither.
+ */
 static int64_t depth_most(const gemm_desc *d, const product_plan *p)
 {
+    const int64_t kc = product_blocks(p)->kc;
+    const int is_far = d->k * d->n * 4 > FAR_BLOCKS * product_blocks(p)->b_bytes;
+    if (d->m > p->config->kernels->mr && d->m <= FEW_ROWS && p->way_b == PACK_ACROSS && !p->words && is_far)
+        return kc / 4;
     if (p->way_a != PACK_DIRECT || d->a.col_stride != 1 || !has_few_columns(d, p->config))
         return 0;
     const int64_t fit = product_blocks(p)->b_bytes / (4 * round_up(d->n, p->config->kernels->nr));
-    return most(least(fit, DEPTH_MOST), product_blocks(p)->kc);
+    return most(least(fit, DEPTH_MOST), kc);
 }
 
 /* Tiles read whole panels of B. */

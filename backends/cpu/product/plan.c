@@ -23,6 +23,7 @@ enum {
     SPLIT_DEPTH = 1024, /* ... into parts no shallower: the partial results then cost 2% */
     SPLITS_MAX = 16,
     SCRATCH_C_BYTES = 4 << 20, /* a block of sums not made in C itself: past L2, since its rows share a packed B */
+    FLAT_C_BYTES = 128 << 10,  /* a block of sums that flat blocks of B pass by, each of which reads and writes it */
     STREAM_BYTES = 64 << 20,   /* a result that no L3 holds until it is read again */
     KEPT_A_BYTES = 4 << 20,    /* of packed A, in L3, while blocks of B pass by: B's packing is nothing then */
     DIRECT_BLOCKS = 2,         /* of B, from which on a copy of A is read sooner than A where it lies */
@@ -73,19 +74,33 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
            way_cost(p->way_b, depth * (double)nb / vl, cost_transpose, blocks * (double)nb, depth, slab_b);
 }
 
+/* Blocks of B pass by once or twice, as fast as memory brings them: many columns of a few rows at a time, so few that
+ * the next ones, which come in meanwhile, stay in L2 wherever they fall there. */
+static bool is_flat(const product_plan *p)
+{
+    return p->depth_most > 0 && p->depth_most < product_blocks(p)->kc;
+}
+
 /* The most columns of B that are in L2 at once. */
 static int64_t columns_most(const product_plan *p)
 {
     /* slabs are copied again for each block of columns: B may half come from L3 instead */
-    const int64_t bytes = product_blocks(p)->b_bytes * (p->row_unit ? 2 : 1);
+    const int64_t whole = product_blocks(p)->b_bytes, bytes = p->row_unit ? 2 * whole : is_flat(p) ? whole / 2 : whole;
     return round_up(p->way_b == PACK_DIRECT ? p->n : most(bytes / (4 * p->sizes.kc), 1), p->nr);
+}
+
+/* The most columns of a block of C. */
+static int64_t block_columns_most(const product_plan *p)
+{
+    if (!p->keeps_a)
+        return columns_most(p);
+    return round_up(is_flat(p) ? least(FLAT_C_BYTES / 4 / p->m, p->n) : p->n, p->nr);
 }
 
 /* Tries cuts of C into blocks and keeps the best. */
 static void blocks_choose(product_plan *p)
 {
-    const int64_t nc_max = columns_most(p);
-    const int64_t nb_max = p->keeps_a ? round_up(p->n, p->nr) : nc_max;
+    const int64_t nc_max = columns_most(p), nb_max = block_columns_most(p);
     const int64_t kept = KEPT_A_BYTES / (4 * walk_row_floats(p->sizes.kc));
     /* panels have any height: tasks are alike */
     const int64_t unit = p->row_unit ? p->row_unit : p->words ? p->words->height : 1;

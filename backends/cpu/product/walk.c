@@ -10,6 +10,8 @@
 
 enum {
     ROWS_MEET = 16 << 10, /* bytes: rows so far apart share so few sets of L2 that a block of B does not stay there */
+    ROWS_LATE = 8 << 10,  /* bytes: rows just so far apart, or half of it, come late on Zen 4: copied first, in 0.65 to
+                             0.9 of the time. Those 7, 10, 12, 16, 24 or 40 KiB apart do not */
     LINE_BYTES = 64       /* vectors that two lines share are read once more than need be */
 };
 
@@ -163,7 +165,9 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     /* of the next block of B, and of the panels of A that bring it: in shorter stretches where these are few */
     const int64_t groups = ceil_div(f->b.rows * f->b.width, CPU_FLOATS_AHEAD);
     const int64_t steps = groups > 0 ? panels * panel_tiles * depth / groups / CPU_RUN * CPU_RUN : stretch;
-    const int64_t b_stretch = w->b_stays || stretch < CPU_RUN ? stretch : least(most(steps, CPU_RUN), stretch);
+    /* one panel reads two lines of B in a step */
+    const int64_t shortest = panels == 1 ? CPU_LINES_AHEAD / 2 : CPU_RUN;
+    const int64_t b_stretch = w->b_stays || stretch < CPU_RUN ? stretch : least(most(steps, shortest), stretch);
     const int64_t b_panels = ceil_div(groups, panel_tiles * ceil_div(depth, b_stretch));
     f->a.stretch = stretch;
     f->b.stretch = b_stretch;
@@ -253,33 +257,36 @@ static cpu_ahead a_block_next(const walk *w, const walk_task *t, int64_t k, int6
     return (cpu_ahead){ 0 };
 }
 
-/* Whether rows of B lie as tiles may read them again and again. */
-static bool lies_well(const float *lies, int64_t row_bytes)
+/* Whether rows of B lie as tiles may read them: once, or again and again. */
+static bool lies_well(const float *lies, int64_t row_bytes, bool once)
 {
-    return (uintptr_t)lies % LINE_BYTES == 0 && row_bytes % LINE_BYTES == 0 && row_bytes % ROWS_MEET != 0;
+    const bool even = (uintptr_t)lies % LINE_BYTES == 0 && row_bytes % LINE_BYTES == 0;
+    return even && (once ? row_bytes != ROWS_LATE && row_bytes != ROWS_LATE / 2 : row_bytes % ROWS_MEET != 0);
 }
 
-/* Packs columns [col, col + cols) of a block of B, or where they lie in rows of memory and several panels of A will
- * read them, only those that fill no panel: full ones are packed by the first tiles that read them, which multiply
- * while others would wait, or stay. Offsets have 32 bits. */
+/* Packs columns [col, col + cols) of a block of B, or where they lie in rows of memory, only those that fill no panel:
+ * full ones stay, or are packed by the first of several tiles that read them, which multiplies while others would wait.
+ * Offsets have 32 bits. */
 static b_block b_take(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t col, int64_t cols,
                       const walk_scratch *s)
 {
     const int64_t nr = panel_columns(w), whole = cols / nr;
+    const bool once = t->rows <= w->kernels->mr;
     const float *lies = NULL;
     int64_t row_bytes = 0;
     walk_scratch rest = *s;
 
-    if (w->b_ahead && w->b_bytes == 4 && w->b_floats && !t->col_sum && whole > 0 && t->rows > w->kernels->mr)
+    if (w->b_ahead && w->b_bytes == 4 && w->b_floats && !t->col_sum && whole > 0)
         lies = (const float *)(const void *)w->b_ahead(w->source, k, t->col + col, &row_bytes);
-    if (lies == NULL || depth * (row_bytes < 0 ? -row_bytes : row_bytes) > INT32_MAX)
+    const bool stays = lies && (once || w->b_stays) && lies_well(lies, row_bytes, once);
+    if (lies == NULL || (once && !stays) || depth * (row_bytes < 0 ? -row_bytes : row_bytes) > INT32_MAX)
         return (b_block){ NULL, w->b(w->source, k, depth, t->col + col, cols, s) };
     rest.b += whole * depth * nr;
     rest.b_panel += whole;
     walk_edge edge = WALK_WHOLE;
     if (cols > whole * nr)
         edge = w->b(w->source, k, depth, t->col + col + whole * nr, cols - whole * nr, &rest);
-    if (w->b_stays && lies_well(lies, row_bytes)) {
+    if (stays) {
         for (int64_t p = 0; p < whole; p++)
             s->b_panel[p] = lies + p * nr;
         if (edge == WALK_WHOLE)
