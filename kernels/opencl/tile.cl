@@ -279,11 +279,17 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
                     }
         for (cek_u64 panel = 0; panel < panels; panel++) {
             cek_in b = W + panel * taps * a.depth * NR;
+            const cek_u32 half_panel = panel * NR + VW >= a.columns;
             ROWS(TILE_DECLARE)
             if (gather) {
-                const cek_f32 *x = gathered;
+                const cek_f32 *x = gathered, *end = gathered + taps * a.depth * MR;
 #define A_OF(i) x[i]
-                for (cek_u64 k = 0; k < taps * a.depth; k++, b += NR, x += MR) {
+                if (half_panel)
+                    for (; x < end; b += NR, x += MR) {
+                        const VEC b0 = VLOAD(b);
+                        ROWS(TILE_HALF_STEP)
+                    }
+                for (; x < end; b += NR, x += MR) {
                     const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
                     ROWS(TILE_STEP)
                 }
@@ -383,6 +389,7 @@ DEVICE_FN void weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial, 
             for (cek_u64 number = 0; number < all_tiles; number++) {
                 cek_u64 panel = number / row_tiles, row = number % row_tiles * MR;
                 cek_out tile = sums + number * (MR * NR);
+                const cek_u32 half_panel = panel * NR + VW >= a.out;
                 ROWS(TILE_DECLARE)
                 ROWS(TILE_LOAD)
                 for (cek_u32 y = band; y < band_end; y++) {
@@ -394,7 +401,13 @@ DEVICE_FN void weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial, 
                             const cek_f32 *x = gathered;
                             weights_gather(&a, X, image, y, row, x0, count, gathered);
 #define A_OF(i) x[i]
-                            for (cek_u32 p = 0; p < count; p++, b += a.dy_pixel, x += MR) {
+                            cek_u32 p = 0;
+                            if (half_panel)
+                                for (; p < count; p++, b += a.dy_pixel, x += MR) {
+                                    const VEC b0 = VLOAD(b);
+                                    ROWS(TILE_HALF_STEP)
+                                }
+                            for (; p < count; p++, b += a.dy_pixel, x += MR) {
                                 const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
                                 ROWS(TILE_STEP)
                             }

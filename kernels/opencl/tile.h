@@ -28,6 +28,9 @@ typedef GLOBAL cek_f32 *cek_out;
         hi##i = each * b1 + hi##i;       \
     }
 
+/* The same of B's first vector alone, where no more of its columns are wanted. */
+#define TILE_HALF_STEP(i) lo##i = (VEC)(A_OF(i)) * b0 + lo##i;
+
 /* --- what becomes of a finished row ---------------------------------------------------------- */
 
 enum { F32 = 1, F16 = 2, BF16 = 3 }; /* types, as plugin.h numbers them */
@@ -121,14 +124,18 @@ DEVICE_FN void finish_one(const epilogue *e, cek_u64 place, cek_u64 row, cek_u64
 DEVICE_FN void finish_row(const epilogue *e, cek_u64 place, cek_u64 c_column, cek_u64 row, cek_u64 column, cek_u64 back,
                           cek_u64 end, VEC lo, VEC hi)
 {
-    if (c_column == 1 && column + NR <= end) {
-        finish_vec(e, place + column, row, column, lo);
-        finish_vec(e, place + column + VW, row, column + VW, hi);
-        return;
-    }
+    cek_u64 j = column;
     cek_f32 lane[NR];
+    if (c_column == 1 && !back && column + VW <= end) {
+        finish_vec(e, place + column, row, column, lo);
+        j += VW;
+        if (column + NR <= end) {
+            finish_vec(e, place + column + VW, row, column + VW, hi);
+            return;
+        }
+    }
     VSTORE(lo, lane);
     VSTORE(hi, lane + VW);
-    for (cek_u64 j = column; j < end && j < column + NR; j++)
+    for (; j < end && j < column + NR; j++)
         finish_one(e, place + j * c_column, row, j, lane[j - column + back]);
 }
