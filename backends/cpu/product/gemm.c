@@ -14,8 +14,8 @@ enum {
     LARGE_C = 1 << 20,  /* bytes: more than L2 keeps between two blocks of k */
     TURNED_PANELS = 8,  /* of B, from which on columns of A that lie one after the other are worth transposing it */
     FEW_PANELS = 4,     /* of B: a float of A is used so seldom that its way here is most of the work */
-    FEW_ROWS = 16,      /* of A: the same of a float of B, */
-    FAR_BLOCKS = 8,     /* of B or more, which L2 does not hold from one product to the next */
+    FEW_ROWS = 16,      /* of A: the same of a float of B ... */
+    FAR_BLOCKS = 8,     /* ... where B is more than so many of its blocks, so that L2 keeps none of it */
     DEPTH_MOST = 2048   /* floats: longer runs of a row are no faster */
 };
 
