@@ -126,10 +126,10 @@ static void gemm(int64_t depth, const float *a, int64_t lda, const int32_t *a_of
 }
 
 static void edge(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
-                 const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, int runs, int rows)
+                 const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, int runs, int rows)
 {
     (void)runs;
-    tile(rows, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL);
+    tile(rows, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead);
 }
 
 /* One function whatever the rows. */

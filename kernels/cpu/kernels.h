@@ -123,8 +123,8 @@ typedef void cpu_gemm_copy(int64_t depth, const float *a, int64_t lda, const int
  * Of B's rows nr floats are read; where columns <= nr / 2 no more than these, but nr / 2 where B comes in runs. `runs`:
  * 0, or by what B's offsets count on in runs. */
 typedef void cpu_gemm_edge(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
-                           const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, int runs,
-                           int rows);
+                           const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
+                           cpu_ahead *ahead, int runs, int rows);
 
 /* A product of a few rows, whose B is read once, where it lies:
  *

@@ -120,7 +120,7 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
     vf sum[TILE_ROWS][TILE_VECTORS] = { 0 };
     strides by = { 4 * lda, 12 * lda, 20 * lda, 28 * lda };
     __asm__("" : "+r"(by.one), "+r"(by.three), "+r"(by.five), "+r"(by.seven));
-    const int64_t stretch = vectors == TILE_VECTORS ? ahead->stretch : cpu_stretch(depth, TILE_ROWS);
+    const int64_t stretch = ahead->stretch;
     const float *meets = c;
     const int64_t rows_ahead = to && depth > 1 ? COPY_AHEAD * (int64_t)(b_offset[1] - b_offset[0]) : 0;
     const int is_part = vectors == 1;
@@ -135,8 +135,7 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
         for (int i = 0; i < ROWS_AHEAD && left > 0; i++, left--, meets += ldc)
             for (int j = 0; j < vectors; j++)
                 __builtin_prefetch(meets + j * VL, 1, 3);
-        if (vectors == TILE_VECTORS)
-            cpu_ahead_go(ahead);
+        cpu_ahead_go(ahead);
 #if TILE_RUNS
         if (has_runs && vectors == TILE_VECTORS && runs == CPU_RUNS_OF_COLUMNS) {
             const float *column = a + a_offset[k], *row = b + b_offset[k];
@@ -238,12 +237,12 @@ static cpu_gemm_edge edge_whole;
     }                                                                                                            \
     static TUNED void edge_##rows(int64_t columns, int64_t depth, const float *a, int64_t lda,                   \
                                   const int32_t *a_offset, const float *b, const int32_t *b_offset, float *c,    \
-                                  int64_t ldc, cpu_store store, int runs, int entry)                             \
+                                  int64_t ldc, cpu_store store, cpu_ahead *ahead, int runs, int entry)           \
     {                                                                                                            \
         if (columns > VL)                                                                                        \
-            edge_whole(columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, runs, entry);               \
+            edge_whole(columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, runs, entry);        \
         else                                                                                                     \
-            tile(rows, 1, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, NULL, runs, NULL);       \
+            tile(rows, 1, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, runs, NULL);      \
     }
 
 #if defined TILE_COPY
@@ -283,16 +282,15 @@ cpu_gemm_edge *const ISA_NAME(TILE_EDGE)[CPU_MR_MAX + 1] = TILE_TABLE(edge);
 
 /* Of columns that need two vectors all sums are made, and those that are wanted taken. */
 static void edge_whole(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
-                       const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, int runs,
-                       int rows)
+                       const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
+                       cpu_ahead *ahead, int runs, int rows)
 {
     float sum[TILE_ROWS * TILE_COLUMNS] __attribute__((aligned(64)));
-    cpu_ahead none = cpu_ahead_none(b, cpu_stretch(depth, TILE_ROWS));
 
     for (int i = 0; store == CPU_ADD && i < rows; i++)
         __builtin_prefetch(c + i * ldc, 1, 3);
     ISA_NAME(TILE_NAME)
-    [rows](depth, a, lda, a_offset, b, b_offset, sum, TILE_COLUMNS, CPU_STORE, &none,
+    [rows](depth, a, lda, a_offset, b, b_offset, sum, TILE_COLUMNS, CPU_STORE, ahead,
            runs == TILE_COLUMNS ? CPU_RUNS_OF_ROWS : CPU_NO_RUNS, rows);
     edge_store(rows, columns, sum, c, ldc, store);
 }

@@ -186,7 +186,7 @@ START_TEST(a_tile_has_the_rows_and_columns_that_it_is_asked_for)
                               b_offset, c, ld, store, NULL, 0, rows);
             else
                 w->edge[rows](columns, DEPTH, (const float *)(const void *)a, DEPTH, a_offset,
-                              (const float *)(const void *)b, b_offset, c, ld, store, 0, rows);
+                              (const float *)(const void *)b, b_offset, c, ld, store, NULL, 0, rows);
             for (int64_t i = 0; i < 33 * LD; i++) {
                 const int64_t row = i / ld, column = i % ld;
                 double want = row < rows && column < columns && store != CPU_ADD ? 0 : (double)i;

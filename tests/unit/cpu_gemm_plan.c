@@ -357,13 +357,16 @@ START_TEST(tiles_ask_for_whole_rows_one_after_the_other)
         const int nr = config->kernels->nr;
         cek__walk_offsets(a_offset, DEPTH, 1);
         cek__walk_offsets(b_offset, DEPTH, nr);
-        for (int tile = 0; tile < 4; tile++) {
+        for (int tile = 0; tile < 5; tile++) {
             cpu_ahead ahead = cpu_ahead_rows(rows, ROWS, COLUMNS, LD), none = cpu_ahead_none(rows, STRETCH);
             ahead.stretch = STRETCH;
             for (int asks = 1; asks >= 0; asks--)
                 if (tile == 0)
                     config->kernels->copy[1](DEPTH, a, DEPTH, a_offset, b, b_offset, c, nr, CPU_STORE,
                                              asks ? &ahead : &none, to);
+                else if (tile == 4)
+                    config->kernels->edge[1](nr / 2, DEPTH, a, DEPTH, a_offset, b, b_offset, c, nr, CPU_STORE,
+                                             asks ? &ahead : &none, 0, 1);
                 else
                     config->kernels->gemm[1](DEPTH, a, DEPTH, a_offset, b, b_offset, c, nr, CPU_STORE,
                                              asks ? &ahead : &none, (cpu_runs)(tile - 1), 1);
@@ -373,6 +376,72 @@ START_TEST(tiles_ask_for_whole_rows_one_after_the_other)
             ck_assert_int_eq(ahead.rows, 0);
         }
     }
+}
+END_TEST
+
+/* What a tile was asked to ask for. */
+static struct asked {
+    int tiles, rows_of_a;
+} asked;
+
+static void tile_asked(const float *a, int64_t lda, int rows, const cpu_ahead *ahead)
+{
+    asked.tiles++;
+    asked.rows_of_a += ahead->at == a + rows * lda && ahead->rows == rows && ahead->ld == lda;
+}
+
+static void whole_asked(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
+                        const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,
+                        cpu_runs runs, int rows)
+{
+    (void)depth, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store, (void)runs;
+    tile_asked(a, lda, rows, ahead);
+}
+
+static void edge_asked(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+                       const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
+                       cpu_ahead *ahead, int runs, int rows)
+{
+    (void)columns, (void)depth, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store, (void)runs;
+    tile_asked(a, lda, rows, ahead);
+}
+
+/* Rows of A that lie far away, of full tiles and of edges; of a near one nobody asks for them. */
+START_TEST(rows_of_a_far_a_are_asked_for_a_panel_ahead)
+{
+    enum { M = 5 << 10, K = 1 << 10 };
+    static cpu_gemm_tile *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_asked };
+    static cpu_gemm_edge *const edges[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = edge_asked };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int is_far = 0; is_far < 2; is_far++)
+            for (int parts = 1; parts <= 2; parts++) {
+                const int64_t m = is_far ? M : 64, n = parts * config->kernels->nr / 2;
+                gemm_desc d = rows_of_memory(m, n, K);
+                cpu_kernels kernels = *config->kernels;
+                cpu_config spied = *config;
+                gemm_plan plan;
+                d.a.row_stride = 2 * K;
+                kernels.gemm = wholes;
+                kernels.edge = edges;
+                spied.kernels = &kernels;
+                cek__gemm_plan(&d, &spied, 1, &plan);
+                if (plan.product.thin)
+                    continue;
+                EXPECT(!plan.swapped && plan.product.way_a == PACK_DIRECT, "%s: another plan", config->isa);
+                /* never read: tiles are not */
+                void *workspace = guarded(plan.workspace_bytes, 0), *a = fenced(CPU_F32, 1, &(float){ 0 }, 0);
+                float *b = calloc((size_t)(K * n), sizeof *b), *c = calloc((size_t)(m * n), sizeof *c);
+                asked = (struct asked){ 0 };
+                cek__gemm_run(&plan, NULL, &(gemm_args){ .a = a, .b = b, .c = c }, workspace);
+                EXPECT(asked.tiles > 1 && asked.rows_of_a == (is_far ? asked.tiles : 0),
+                       "%s, %ld x %ld: %d of %d tiles asked for the rows of the next panel", config->isa, (long)m,
+                       (long)n, asked.rows_of_a, asked.tiles);
+                free(c);
+                free(b);
+                fenced_free(CPU_F32, 1, a);
+                guard_free(workspace, plan.workspace_bytes);
+            }
 }
 END_TEST
 
@@ -509,6 +578,7 @@ int main(void)
     tcase_add_test(tests, of_few_rows_a_far_b_comes_in_flat_blocks);
     tcase_add_test(tests, a_large_result_passes_the_caches_by_whole_lines_alone);
     tcase_add_test(tests, tiles_ask_for_whole_rows_one_after_the_other);
+    tcase_add_test(tests, rows_of_a_far_a_are_asked_for_a_panel_ahead);
     tcase_add_test(tests, a_worker_s_memory_is_aligned);
     tcase_add_test(tests, a_product_of_some_microseconds_is_shared_with_few_workers_and_wakes_nobody);
     tcase_add_test(tests, products_of_the_smallest_networks_are_the_callers_alone);

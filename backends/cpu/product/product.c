@@ -10,8 +10,10 @@
 #include "backends/cpu/sizes.h"
 
 enum {
-    REDUCE_ROWS = 8, /* of partial results added by one task */
-    FEW_A_PANELS = 5 /* packing a near B for these takes longer than it saves, and L2 holds it twice meanwhile */
+    REDUCE_ROWS = 8,        /* of partial results added by one task */
+    FAR_A_BYTES = 16 << 20, /* more than L3 may hold, from where rows come in time without being asked for */
+    FEW_B_PANELS = 4,       /* for which a row of such an A takes longer to come than to multiply */
+    FEW_A_PANELS = 5        /* packing a near B for these takes longer than it saves, and L2 holds it twice meanwhile */
 };
 
 /* One run, shared by its tasks. */
@@ -82,6 +84,14 @@ static bool b_stays(const product_plan *plan)
     return plan->m <= FEW_A_PANELS * plan->mr && plan->k * plan->n * 4 <= plan->config->near_bytes;
 }
 
+/* Rows of a far A that tiles read where they lie, so few of them that they would wait for it. */
+static bool a_rows_ahead(const run *r, const product_part *p)
+{
+    const product_plan *plan = r->plan;
+    return r->source->a == cek__product_a && p->a.way == PACK_DIRECT && p->a.col_stride == 1 &&
+           plan->n <= FEW_B_PANELS * plan->nr && plan->m * plan->k * 4 > FAR_A_BYTES;
+}
+
 static void part_open(const run *r, int64_t index, product_part *out)
 {
     *out = (product_part){ .kernels = r->plan->config->kernels, .owner = r->source->owner, .index = index };
@@ -120,6 +130,7 @@ static void block_task(void *arg, int64_t task, int worker)
                .a_ahead = a_comes_ahead(r, &p) ? a_ahead : NULL,
                .b_ahead = b_comes_ahead(r) ? b_ahead : NULL,
                .columns = plan->config->by_columns,
+               .a_rows_ahead = a_rows_ahead(r, &p),
                .b_stays = b_stays(plan),
                .a_bytes = (int)cpu_type_bytes(p.a.type),
                .b_bytes = (int)cpu_type_bytes(p.b.type),

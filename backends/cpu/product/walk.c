@@ -191,6 +191,11 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
         i += height;
         const float *a_next = !f->panels ? NULL : i < rows ? s->a_panel[ip + 1] : f->a_next;
         cpu_ahead next = a_next ? cpu_ahead_from(a_next, stretch) : cpu_ahead_none(a, stretch);
+        if (w->a_rows_ahead) {
+            const int64_t wanted = panel_tiles * CPU_FLOATS_AHEAD / height;
+            next = cpu_ahead_rows(a + height * lda, height, depth, lda);
+            next.stretch = least(most(wanted / CPU_RUN * CPU_RUN, 1), stretch);
+        }
         for (int64_t jp = 0, left = cols; left > 0; jp++, left -= nr) {
             const float *b = s->b_panel[jp];
             cpu_ahead *ahead = f->b.rows > 0 && panels - ip <= b_panels ? &f->b : f->a.rows > 0 ? &f->a : &next;
@@ -201,8 +206,8 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
                 gemm[height](depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, ldc, store, ahead, runs,
                              (int)height);
             else
-                edge[height](left, depth, a, lda, s->a_offset, b, edge_offset, c + jp * nr, ldc, store, edge_runs,
-                             (int)height);
+                edge[height](left, depth, a, lda, s->a_offset, b, edge_offset, c + jp * nr, ldc, store, ahead,
+                             edge_runs, (int)height);
         }
     }
 }

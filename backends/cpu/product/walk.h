@@ -81,6 +81,7 @@ typedef struct walk {
                             of floats full panels, if there is space, are packed by the tiles that read them first, if
                             several will, unless they stay */
     bool columns;         /* tiles have a way for columns of A that lie one after the other */
+    bool a_rows_ahead;    /* tiles read rows of A where they lie, far away: the next panel's are fetched into L2 */
     bool b_stays;         /* panels of A are so few that full ones of B are read where they lie, if lines allow it */
     int a_bytes, b_bytes; /* of an element there */
     const void *source;
