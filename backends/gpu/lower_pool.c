@@ -117,6 +117,7 @@ static void launches_add(cek_op *op, const char *defines, cek_k_pool *a, uint64_
     const uint64_t bytes = cek__type_bytes(desc->type), from = forward ? a->image_in : a->image_out,
                    to = forward ? a->image_out : a->image_in;
     const uint32_t reserve = forward ? CEK_POOL_FORWARD_RESERVE : CEK_POOL_BACKWARD_RESERVE;
+    const uint64_t piece = op->dev->traits.vector_width ? CEK_K_POOL_PIECE : 1;
     for (uint64_t first = 0; first < desc->batch; first += most) {
         const uint64_t images = desc->batch - first < most ? desc->batch - first : most;
         const cek__gpu_place buffers[] = {
@@ -126,20 +127,26 @@ static void launches_add(cek_op *op, const char *defines, cek_k_pool *a, uint64_
         };
         a->count = (cek_u32)(images * items);
         cek__gpu_step_fill(cek__gpu_step_add(op, "pool.cl", defines, forward ? "pool_forward" : "pool_backward",
-                                             a->count),
+                                             (a->count + piece - 1) / piece),
                            buffers, 3, a, sizeof *a);
     }
 }
 
-/* A processor's work-item has the channels of a position, in vectors. */
+/* A processor's work-item has the channels of a position, in vectors: shorter ones where there are few. */
+static way way_of_processor(const cek_op *op)
+{
+    way w = { FOUR, false };
+    while (w.channels < cek__gpu_lanes(op->dev) && w.channels < op->request.desc.pool.channels)
+        w.channels *= 2;
+    return w;
+}
+
 static void defines_make(const cek_op *op, way w, char defines[CEK__GPU_DEFINES])
 {
     const cek_pool_desc *desc = &op->request.desc.pool;
-    char own[64] = "";
-    if (!op->dev->traits.vector_width)
-        snprintf(own, sizeof own, "#define CHANNELS %u\n%s", w.channels, w.many ? "#define MANY 1\n" : "");
-    cek__gpu_defines(op->dev, defines, "#define TYPE %s\n#define SPATIAL %u\n%s%s", cek__gpu_type(desc->type),
-                     desc->spatial < 3 ? 2 : 3, desc->mode == CEK_POOL_AVERAGE ? "#define AVERAGE 1\n" : "", own);
+    cek__gpu_defines(op->dev, defines, "#define TYPE %s\n#define SPATIAL %u\n#define CHANNELS %u\n%s%s",
+                     cek__gpu_type(desc->type), desc->spatial < 3 ? 2 : 3, w.channels,
+                     desc->mode == CEK_POOL_AVERAGE ? "#define AVERAGE 1\n" : "", w.many ? "#define MANY 1\n" : "");
 }
 
 cek_status cek__gpu_lower_pool(cek_op *op)
@@ -159,7 +166,7 @@ cek_status cek__gpu_lower_pool(cek_op *op)
     cek_status st = cpu ? CEK_OK : way_choose(op, &a.window, &taken);
     if (st)
         return st;
-    const way w = cpu ? (way){ cek__gpu_lanes(op->dev), false } : ways[taken];
+    const way w = cpu ? way_of_processor(op) : ways[taken];
     blocks_of(op, w, &a.window, blocks);
     if (a.image_in > INT32_MAX || a.image_out > INT32_MAX || !cek__gpu_shape(4, blocks, &a.shape))
         return cek__host_fail(&op->dev->instance->host, CEK_UNSUPPORTED, "pool: an image has more than 2^31 elements");

@@ -217,8 +217,11 @@ bool cek__gpu_lower_gemm_tiles(cek_op *op)
 /* Forward, and the gradient of the input: both read pixels through windows and multiply them by packed weights. */
 static void conv_add(cek_op *op, bool data)
 {
-    static const char *const kernels[2][2] = { { "tile_conv_forward", "tile_conv_forward_gather" },
-                                               { "tile_conv_data", "tile_conv_data_gather" } };
+    enum { WHOLE, HALF, GATHER, WAYS };
+    static const char *const kernels[2][WAYS] = {
+        { "tile_conv_forward", "tile_conv_forward_half", "tile_conv_forward_gather" },
+        { "tile_conv_data", "tile_conv_data_half", "tile_conv_data_gather" },
+    };
     const cek__gpu_place nothing = { CEK__GPU_NOTHING, 0 };
     const cek_conv_desc *desc = &op->request.desc.conv;
     const cek__tile_size size = cek__tile_of(op->dev);
@@ -255,7 +258,8 @@ static void conv_add(cek_op *op, bool data)
                                        { data ? CEK_CONV_BACKWARD_DATA_DX : CEK_CONV_FORWARD_Y, 0 },
                                        data ? nothing : cek__gpu_slot(op, CEK_CONV_FORWARD_BIAS),
                                        data ? cek__gpu_slot(op, CEK_CONV_BACKWARD_DATA_ACT_REF) : nothing };
-    cek__gpu_step_fill(tile_step(op, kernels[data][gather], cek__ceil_div(tiles, a.row_tiles), 1, 1), buffers, 5, &a,
+    const int way = gather ? GATHER : a.columns <= size.width ? HALF : WHOLE;
+    cek__gpu_step_fill(tile_step(op, kernels[data][way], cek__ceil_div(tiles, a.row_tiles), 1, 1), buffers, 5, &a,
                        sizeof a);
 }
 
@@ -276,8 +280,10 @@ static void weights_add(cek_op *op)
     const uint64_t sums = row_tiles * panels * size.rows * size.columns * sizeof(float);
     a.gather = gather;
     factor dy = { cek__tile_as_f32(op, CEK_CONV_BACKWARD_WEIGHTS_DY, desc->y_type), 1, a.out, 0, 0 };
-    a.dy_panel = size.columns;
-    if (a.out % size.columns)
+    /* of one panel, which is the first: 0 says that nothing lies behind the last pixel */
+    const bool short_rows = gather && a.out <= size.width;
+    a.dy_panel = short_rows ? 0 : size.columns;
+    if (a.out % size.columns && !short_rows)
         a.dy_panel = factor_pack(op, "tile_pack_b", &dy, a.out, pixels, (batches){ 1, 1 }, size.columns);
     a.dy_pixel = dy.k;
     a.slices = desc->batch < SLICES ? desc->batch : SLICES;

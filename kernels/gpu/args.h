@@ -91,6 +91,7 @@ typedef struct cek_k_window {
 /* Results of a work-item that has several: neighbours in a row forward, a square of that side backward. */
 #define CEK_K_POOL_ROW 4
 #define CEK_K_POOL_SQUARE 2
+#define CEK_K_POOL_PIECE 64 /* of them for a work-item of a CPU */
 typedef struct cek_k_pool {
     cek_u64 at[3];               /* X or DY, Y or DX, reserve */
     cek_u64 image_in, image_out; /* elements of an image */

@@ -70,6 +70,15 @@ KERNEL void tile_pack_b(GLOBAL char *from, GLOBAL char *to, const cek_k_pack a)
         return;
     }
     columns = columns < NR ? columns : NR;
+    if (a.row == 1) {
+        for (cek_u64 p = begin; p < end; p++) {
+            for (cek_u64 j = 0; j < columns; j++)
+                y[p * NR + j] = x[p * a.column + j];
+            for (cek_u64 j = columns; j < NR; j++)
+                y[p * NR + j] = 0.0f;
+        }
+        return;
+    }
     /* Blocks that stay in the first cache: rows are read along, written across. */
     for (cek_u64 p = begin; p < end; p += VW) {
         cek_u64 last = p + VW < end ? p + VW : end;
@@ -222,6 +231,18 @@ DEVICE_FN pixel pixel_of(const cek_k_conv_tile *a, cek_u64 at, cek_u32 height, c
     return p;
 }
 
+/* The next one, where they follow each other as they lie: divisions take longer than a tile of few channels. */
+DEVICE_FN void pixel_next(pixel *p, cek_u32 height, cek_u32 width, cek_u64 image)
+{
+    p->place++;
+    if (++p->x < width)
+        return;
+    p->x = 0;
+    if (++p->y < height)
+        return;
+    p->y = 0, p->image += image;
+}
+
 /* What a pixel sees through a tap, a row of A: a pointer to that pixel's channels, or to zeros. */
 DEVICE_FN cek_in seen_forward(const cek_k_conv_tile *a, pixel p, cek_u32 ty, cek_u32 tx, cek_in X, cek_in zeros)
 {
@@ -245,10 +266,11 @@ DEVICE_FN cek_in seen_data(const cek_k_conv_tile *a, pixel p, cek_u32 ty, cek_u3
 }
 
 /* Rows are pixels of the result, MR in a row; k is tap by tap, channel by channel. Two spatial dimensions. `data`:
- * the gradient of the input. `gather`: few channels, so the tile's A is collected first; else it is read in place. A
- * loop of half panels for that, too, has made networks that never enter it slower (PoCL: 1.05 of mnist-cnn's time). */
+ * the gradient of the input. `gather`: few channels, so the tile's A is collected first; else it is read in place, of
+ * half panels by a kernel of their own (`half_vec`): a loop beside the other one made networks that never enter it
+ * slower (PoCL: 1.05 of mnist-cnn's time). */
 DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias, GLOBAL char *act_ref,
-                    const cek_k_conv_tile a, const int data, const int gather)
+                    const cek_k_conv_tile a, const int data, const int gather, const int half_vec)
 {
     const cek_k_window w = a.window;
     cek_u64 tiles = (a.pixels + MR - 1) / MR, tile_first = GROUP_ID(0) * a.row_tiles;
@@ -263,11 +285,17 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
     const cek_u32 height = data ? w.in[0] : w.out[0], width = data ? w.in[1] : w.out[1];
     const cek_u64 image = (data ? (cek_u64)w.out[0] * w.out[1] : (cek_u64)w.in[0] * w.in[1]) * a.depth;
 #define SEEN(i) (data ? seen_data(&a, pixels[i], ty, tx, X, zeros) : seen_forward(&a, pixels[i], ty, tx, X, zeros))
+    pixel at = pixel_of(&a, tile_first * MR, height, width, image, data && a.strided);
     for (cek_u64 t = tile_first; t < tile_end; t++) {
         pixel pixels[MR];
         for (int i = 0; i < MR; i++) {
-            const cek_u64 at = t * MR + i < a.pixels ? t * MR + i : a.pixels - 1;
-            pixels[i] = pixel_of(&a, at, height, width, image, data && a.strided);
+            pixels[i] = at;
+            if (t * MR + i + 1 >= a.pixels)
+                continue;
+            if (data && a.strided)
+                at = pixel_of(&a, t * MR + i + 1, height, width, image, 1);
+            else
+                pixel_next(&at, height, width, image);
         }
         cek_f32 gathered[CEK_K_GATHER_VALUES * MR];
         if (gather)
@@ -308,10 +336,16 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
                             continue;
                         }
 #define A_OF(i) r##i[c]
-                        for (cek_u64 c = 0; c < a.depth; c++, b += NR) {
-                            const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
-                            ROWS(TILE_STEP)
-                        }
+                        if (half_vec)
+                            for (cek_u64 c = 0; c < a.depth; c++, b += NR) {
+                                const VEC b0 = VLOAD(b);
+                                ROWS(TILE_HALF_STEP)
+                            }
+                        else
+                            for (cek_u64 c = 0; c < a.depth; c++, b += NR) {
+                                const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
+                                ROWS(TILE_STEP)
+                            }
 #undef A_OF
                     }
             }
@@ -325,50 +359,77 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
 KERNEL void tile_conv_forward(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias,
                               GLOBAL char *act_ref, const cek_k_conv_tile a)
 {
-    conv(X_, W_, Y_, bias, act_ref, a, 0, 0);
+    conv(X_, W_, Y_, bias, act_ref, a, 0, 0, 0);
+}
+
+KERNEL void tile_conv_forward_half(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias,
+                                   GLOBAL char *act_ref, const cek_k_conv_tile a)
+{
+    conv(X_, W_, Y_, bias, act_ref, a, 0, 0, 1);
 }
 
 KERNEL void tile_conv_forward_gather(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias,
                                      GLOBAL char *act_ref, const cek_k_conv_tile a)
 {
-    conv(X_, W_, Y_, bias, act_ref, a, 0, 1);
+    conv(X_, W_, Y_, bias, act_ref, a, 0, 1, 0);
 }
 
 KERNEL void tile_conv_data(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias,
                            GLOBAL char *act_ref, const cek_k_conv_tile a)
 {
-    conv(X_, W_, Y_, bias, act_ref, a, 1, 0);
+    conv(X_, W_, Y_, bias, act_ref, a, 1, 0, 0);
+}
+
+KERNEL void tile_conv_data_half(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias,
+                                GLOBAL char *act_ref, const cek_k_conv_tile a)
+{
+    conv(X_, W_, Y_, bias, act_ref, a, 1, 0, 1);
 }
 
 KERNEL void tile_conv_data_gather(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias,
                                   GLOBAL char *act_ref, const cek_k_conv_tile a)
 {
-    conv(X_, W_, Y_, bias, act_ref, a, 1, 1);
+    conv(X_, W_, Y_, bias, act_ref, a, 1, 1, 0);
 }
 
 /* --- gradients of weights -------------------------------------------------------------------- */
 
-/* A row of the window's image, `count` columns from `x0`, for the MR pairs of tap and channel from `row` on. */
+/* A row of the window's image, `count` columns from `x0`, for the pairs of tap and channel from `row` on: MR, or as many
+ * as there are. */
 DEVICE_FN void weights_gather(const cek_k_weights_tile *a, cek_in X, cek_u64 image, cek_u32 y, cek_u64 row, cek_u32 x0,
                               cek_u32 count, cek_f32 *gathered)
 {
     const cek_k_window *w = &a->window;
     const cek_u64 pairs = (cek_u64)w->taps[0] * w->taps[1] * a->in;
-    for (int i = 0; i < MR; i++) {
-        cek_u64 pair = row + i < pairs ? row + i : pairs - 1, tap = pair / a->in;
-        cek_u32 sy = y * w->stride[0] + (cek_u32)(tap / w->taps[1]) * w->dilation[0] - w->pad[0];
+    for (cek_u32 i = 0; i < MR && row + i < pairs; i++) {
+        const cek_u64 pair = row + i, tap = pair / a->in;
+        const cek_u32 sy = y * w->stride[0] + (cek_u32)(tap / w->taps[1]) * w->dilation[0] - w->pad[0];
+        const cek_u32 columns = sy < w->in[0] ? w->in[1] : 0;
         cek_in from = X + (image * w->in[0] + sy) * w->in[1] * a->in + pair % a->in;
-        for (cek_u32 x = 0; x < count; x++) {
-            cek_u32 sx = (x0 + x) * w->stride[1] + (cek_u32)(tap % w->taps[1]) * w->dilation[1] - w->pad[1];
-            gathered[x * MR + i] = sy < w->in[0] && sx < w->in[1] ? from[(cek_u64)sx * a->in] : 0.0f;
-        }
+        cek_u32 sx = x0 * w->stride[1] + (cek_u32)(tap % w->taps[1]) * w->dilation[1] - w->pad[1], x = 0;
+        for (; x < count && sx >= columns; x++, sx += w->stride[1])
+            gathered[x * MR + i] = 0.0f;
+        from += (cek_u64)sx * a->in;
+        for (; x < count && sx < columns; x++, sx += w->stride[1], from += w->stride[1] * a->in)
+            gathered[x * MR + i] = *from;
+        for (; x < count; x++)
+            gathered[x * MR + i] = 0.0f;
     }
+}
+
+/* The first vector of a pixel whose row of B is shorter, at the end of what there is. */
+DEVICE_FN VEC load_last(cek_in b, cek_u64 columns)
+{
+    cek_f32 lane[VW];
+    for (cek_u64 j = 0; j < VW; j++)
+        lane[j] = j < columns ? b[j] : 0.0f;
+    return CEK_PASTE(vload, VW)(0, lane);
 }
 
 /* A tile is MR input channels of one tap (`gather`: MR pairs of tap and channel) by NR output channels; k is the
  * pixels of the result. A work-item is a slice of the images and a tap: it goes through a slice band by band, so
  * that a band's pixels stay in cache for all tiles, whose sums wait in `partial`. DY is packed in panels or read in
- * place. */
+ * place: of fewer columns than a vector what belongs to the next pixels is multiplied, too, and never asked for. */
 DEVICE_FN void weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial, const cek_k_weights_tile a,
                        const int gather)
 {
@@ -384,6 +445,11 @@ DEVICE_FN void weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial, 
     const cek_u32 ty = (cek_u32)(tap / w.taps[1]), tx = (cek_u32)(tap % w.taps[1]);
     for (cek_u64 i = 0; i < all_tiles * MR * NR; i += VW)
         VSTORE((VEC)0.0f, sums + i);
+    cek_in dy_end = DY + a.batch * w.out[0] * w.out[1] * a.dy_pixel; /* where it is read in place */
+    cek_f32 gathered[CEK_K_GATHER_PIXELS * MR];
+    if (gather)
+        for (int i = 0; i < CEK_K_GATHER_PIXELS * MR; i++)
+            gathered[i] = 0.0f;
     for (cek_u64 image = first; image < end; image++)
         for (cek_u32 band = 0; band < w.out[0]; band += a.band) {
             cek_u32 band_end = band + a.band < w.out[0] ? band + a.band : w.out[0];
@@ -398,14 +464,13 @@ DEVICE_FN void weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial, 
                     if (gather) {
                         for (cek_u32 x0 = 0; x0 < w.out[1]; x0 += CEK_K_GATHER_PIXELS) {
                             cek_u32 count = w.out[1] - x0 < CEK_K_GATHER_PIXELS ? w.out[1] - x0 : CEK_K_GATHER_PIXELS;
-                            cek_f32 gathered[CEK_K_GATHER_PIXELS * MR];
                             const cek_f32 *x = gathered;
                             weights_gather(&a, X, image, y, row, x0, count, gathered);
 #define A_OF(i) x[i]
                             cek_u32 p = 0;
                             if (half_panel)
                                 for (; p < count; p++, b += a.dy_pixel, x += MR) {
-                                    const VEC b0 = VLOAD(b);
+                                    const VEC b0 = a.dy_panel || dy_end - b >= VW ? VLOAD(b) : load_last(b, a.out);
                                     ROWS(TILE_HALF_STEP)
                                 }
                             for (; p < count; p++, b += a.dy_pixel, x += MR) {

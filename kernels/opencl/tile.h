@@ -69,6 +69,36 @@ DEVICE_FN void store_vec(cek_u32 type, GLOBAL char *p, cek_u64 i, VEC v)
 #define STREAMED()
 #endif
 
+/* The first half of a vector, and zeros. */
+#if VW == 16
+#define HALF 8
+#elif VW == 8
+#define HALF 4
+#else
+#define HALF 2
+#endif
+DEVICE_FN VEC load_half_vec(cek_u32 type, GLOBAL const char *p, cek_u64 i)
+{
+    cek_f32 lane[HALF];
+    if (type != F32)
+        for (int l = 0; l < HALF; l++)
+            lane[l] = load_any(type, p, i + l);
+    return (VEC)(type == F32 ? CEK_PASTE(vload, HALF)(0, (cek_in)p + i) : CEK_PASTE(vload, HALF)(0, lane),
+                 (CEK_PASTE(float, HALF))0.0f);
+}
+
+DEVICE_FN void store_half_vec(cek_u32 type, GLOBAL char *p, cek_u64 i, VEC v)
+{
+    cek_f32 lane[VW];
+    if (type == F32) {
+        CEK_PASTE(vstore, HALF)(v.lo, 0, (cek_out)p + i);
+        return;
+    }
+    VSTORE(v, lane);
+    for (int l = 0; l < HALF; l++)
+        store_any(type, p, i + l, lane[l]);
+}
+
 typedef struct epilogue {
     GLOBAL char *c;             /* the result, and what lies as it does: */
     GLOBAL const char *act_ref; /* NULL: none */
@@ -81,19 +111,20 @@ DEVICE_FN VEC relu_vec(VEC v)
     return select(select(v, (VEC)0.0f, v <= (VEC)0.0f), v, v > (VEC)0.0f);
 }
 
-/* VW results of row `row` from column `column` on, neighbours in memory. */
-DEVICE_FN void finish_vec(const epilogue *e, cek_u64 place, cek_u64 row, cek_u64 column, VEC v)
+/* VW results of row `row` from column `column` on, neighbours in memory, or the first half of them. */
+DEVICE_FN void finish_part(const epilogue *e, cek_u64 place, cek_u64 row, cek_u64 column, VEC v, const int half_vec)
 {
+#define LOAD_PART(type, p, i) (half_vec ? load_half_vec(type, p, i) : load_vec(type, p, i))
     if (e->bias)
-        v += e->bias_rows ? (VEC)(e->bias[row]) : VLOAD(e->bias + column);
+        v += e->bias_rows ? (VEC)(e->bias[row]) : LOAD_PART(F32, (GLOBAL const char *)e->bias, column);
     if (e->activation == 1)
         v = relu_vec(v);
     if (e->act_grad == 1)
-        v = select(v, (VEC)0.0f, load_vec(e->type, e->act_ref, place) <= (VEC)0.0f);
+        v = select(v, (VEC)0.0f, LOAD_PART(e->type, e->act_ref, place) <= (VEC)0.0f);
     if (e->activation > 1 || e->act_grad > 1) {
         cek_f32 lane[VW];
         VSTORE(v, lane);
-        for (int l = 0; l < VW; l++) {
+        for (int l = 0; l < (half_vec ? HALF : VW); l++) {
             lane[l] = e->activation > 1 ? activate(e->activation, lane[l]) : lane[l];
             lane[l] = e->act_grad > 1 ? activate_grad(e->act_grad, lane[l], load_any(e->type, e->act_ref, place + l))
                                       : lane[l];
@@ -101,12 +132,22 @@ DEVICE_FN void finish_vec(const epilogue *e, cek_u64 place, cek_u64 row, cek_u64
         v = CEK_PASTE(vload, VW)(0, lane);
     }
     if (e->accumulate)
-        v += load_vec(e->type, e->c, place);
+        v += LOAD_PART(e->type, e->c, place);
+    if (half_vec) {
+        store_half_vec(e->type, e->c, place, v);
+        return;
+    }
     GLOBAL VEC *to = (GLOBAL VEC *)(e->c + place * sizeof(cek_f32));
     if (e->stream && !((ulong)to & (sizeof(VEC) - 1)))
         STREAM(v, to);
     else
         store_vec(e->type, e->c, place, v);
+#undef LOAD_PART
+}
+
+DEVICE_FN void finish_vec(const epilogue *e, cek_u64 place, cek_u64 row, cek_u64 column, VEC v)
+{
+    finish_part(e, place, row, column, v, 0);
 }
 
 DEVICE_FN void finish_one(const epilogue *e, cek_u64 place, cek_u64 row, cek_u64 column, cek_f32 v)
@@ -133,7 +174,12 @@ DEVICE_FN void finish_row(const epilogue *e, cek_u64 place, cek_u64 c_column, ce
             finish_vec(e, place + column + VW, row, column + VW, hi);
             return;
         }
+    } else if (c_column == 1 && !back && column + HALF <= end) {
+        finish_part(e, place + column, row, column, lo, 1);
+        j += HALF;
     }
+    if (j == end)
+        return;
     VSTORE(lo, lane);
     VSTORE(hi, lane + VW);
     for (; j < end && j < column + NR; j++)
