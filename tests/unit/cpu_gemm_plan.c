@@ -321,6 +321,29 @@ START_TEST(of_few_rows_a_far_b_comes_in_flat_blocks)
 }
 END_TEST
 
+/* Rows of power-of-two layers, of which a processor's L3 is slow: up to three panels of A. */
+START_TEST(rows_that_come_late_do_so_in_flat_blocks)
+{
+    static const struct {
+        int64_t n, k;
+        int late;
+    } late_shapes[] = { { 1024, 4096, 1 }, { 2048, 2048, 1 }, { 1040, 4096, 0 }, { 3072, 1024, 0 }, { 2048, 2049, 0 } };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (size_t x = 0; x < sizeof late_shapes / sizeof *late_shapes; x++)
+            for (int64_t more = 0; more < 2; more++) {
+                const int64_t three = 3 * config->kernels->mr, m = (three > 16 ? three : 16) + more;
+                const gemm_desc d = rows_of_memory(m, late_shapes[x].n, late_shapes[x].k);
+                const int flat = late_shapes[x].late && !more;
+                gemm_plan plan;
+                cek__gemm_plan(&d, config, 1, &plan);
+                EXPECT(!plan.swapped && (plan.product.sizes.kc <= config->floats.kc / 4 + 1) == flat,
+                       "%s: %ld x %ld x %ld: blocks of %ld", config->isa, (long)m, (long)d.n, (long)d.k,
+                       (long)plan.product.sizes.kc);
+            }
+}
+END_TEST
+
 /* Vectors that are lines. */
 START_TEST(a_large_result_passes_the_caches_by_whole_lines_alone)
 {
@@ -576,6 +599,7 @@ int main(void)
     tcase_add_test(tests, full_panels_of_b_are_packed_by_the_first_tiles_that_read_them);
     tcase_add_test(tests, one_panel_of_a_reads_b_where_it_lies);
     tcase_add_test(tests, of_few_rows_a_far_b_comes_in_flat_blocks);
+    tcase_add_test(tests, rows_that_come_late_do_so_in_flat_blocks);
     tcase_add_test(tests, a_large_result_passes_the_caches_by_whole_lines_alone);
     tcase_add_test(tests, tiles_ask_for_whole_rows_one_after_the_other);
     tcase_add_test(tests, rows_of_a_far_a_are_asked_for_a_panel_ahead);

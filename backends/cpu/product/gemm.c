@@ -10,13 +10,15 @@
 #include "backends/cpu/sizes.h"
 
 enum {
-    NEAR_BYTES = 32768, /* operands that L1 holds: a tile reads them as fast as what was packed */
-    LARGE_C = 1 << 20,  /* bytes: more than L2 keeps between two blocks of k */
-    TURNED_PANELS = 8,  /* of B, from which on columns of A that lie one after the other are worth transposing it */
-    FEW_PANELS = 4,     /* of B: a float of A is used so seldom that its way here is most of the work */
-    FEW_ROWS = 16,      /* of A: the same of a float of B ... */
-    FAR_BLOCKS = 8,     /* ... where B is more than so many of its blocks, so that L2 keeps none of it */
-    DEPTH_MOST = 2048   /* floats: longer runs of a row are no faster */
+    NEAR_BYTES = 32768,    /* operands that L1 holds: a tile reads them as fast as what was packed */
+    LARGE_C = 1 << 20,     /* bytes: more than L2 keeps between two blocks of k */
+    TURNED_PANELS = 8,     /* of B, from which on columns of A that lie one after the other are worth transposing it */
+    FEW_PANELS = 4,        /* of B: a float of A is used so seldom that its way here is most of the work */
+    FEW_ROWS = 16,         /* of A: the same of a float of B ... */
+    FAR_BLOCKS = 8,        /* ... where B is more than so many of its blocks, so that L2 keeps none of it */
+    LATE_PANELS = 3,       /* of A: the same where rows of B come late (walk.h) from an L3 ... */
+    LATE_BYTES = 16 << 20, /* ... that holds so much of it: what comes from memory is as late in any order */
+    DEPTH_MOST = 2048      /* floats: longer runs of a row are no faster */
 };
 
 static gemm_matrix flipped(gemm_matrix m)
@@ -78,14 +80,22 @@ static int64_t whole_depth(const gemm_desc *d, const product_plan *p)
     return narrow && d->m * d->n * 4 >= LARGE_C ? p->k : 0;
 }
 
+/* Whether so few rows of A meet so much of B that it had better come in flat blocks. */
+static int is_brief(const gemm_desc *d, const product_plan *p)
+{
+    const int64_t mr = p->config->kernels->mr, b_bytes = d->k * d->n * 4;
+    const int late = walk_rows_come_late(d->b.row_stride * 4) && b_bytes <= LATE_BYTES;
+    return d->m > mr && d->m <= (late ? most(LATE_PANELS * mr, FEW_ROWS) : FEW_ROWS) && p->way_b == PACK_ACROSS &&
+           !p->words && b_bytes > FAR_BLOCKS * product_blocks(p)->b_bytes;
+}
+
 /* Of few columns rows of A that are read where they lie come from memory as fast as they are asked for, if runs of them
  * are long: deep blocks, as long as B stays in L2. Of few rows the same is true of rows of B: flat blocks. 0: neither.
  */
 static int64_t depth_most(const gemm_desc *d, const product_plan *p)
 {
     const int64_t kc = product_blocks(p)->kc;
-    const int is_far = d->k * d->n * 4 > FAR_BLOCKS * product_blocks(p)->b_bytes;
-    if (d->m > p->config->kernels->mr && d->m <= FEW_ROWS && p->way_b == PACK_ACROSS && !p->words && is_far)
+    if (is_brief(d, p))
         return kc / 4;
     if (p->way_a != PACK_DIRECT || d->a.col_stride != 1 || !has_few_columns(d, p->config))
         return 0;

@@ -10,8 +10,6 @@
 
 enum {
     ROWS_MEET = 16 << 10, /* bytes: rows so far apart share so few sets of L2 that a block of B does not stay there */
-    ROWS_LATE = 8 << 10,  /* bytes: rows just so far apart, or half of it, come late on Zen 4: copied first, in 0.65 to
-                             0.9 of the time. Those 7, 10, 12, 16, 24 or 40 KiB apart do not */
     LINE_BYTES = 64       /* vectors that two lines share are read once more than need be */
 };
 
@@ -266,7 +264,7 @@ static cpu_ahead a_block_next(const walk *w, const walk_task *t, int64_t k, int6
 static bool lies_well(const float *lies, int64_t row_bytes, bool once)
 {
     const bool even = (uintptr_t)lies % LINE_BYTES == 0 && row_bytes % LINE_BYTES == 0;
-    return even && (once ? row_bytes != ROWS_LATE && row_bytes != ROWS_LATE / 2 : row_bytes % ROWS_MEET != 0);
+    return even && (once ? !walk_rows_come_late(row_bytes) : row_bytes % ROWS_MEET != 0);
 }
 
 /* Packs columns [col, col + cols) of a block of B, or where they lie in rows of memory, only those that fill no panel:
