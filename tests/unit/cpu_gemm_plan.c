@@ -321,18 +321,19 @@ START_TEST(of_few_rows_a_far_b_comes_in_flat_blocks)
 }
 END_TEST
 
-/* Rows of power-of-two layers, of which a processor's L3 is slow: up to three panels of A. */
+/* Rows of layers of 1,024 and 2,048, of 8 to 16 MiB together. */
 START_TEST(rows_that_come_late_do_so_in_flat_blocks)
 {
     static const struct {
         int64_t n, k;
         int late;
-    } late_shapes[] = { { 1024, 4096, 1 }, { 2048, 2048, 1 }, { 1040, 4096, 0 }, { 3072, 1024, 0 }, { 2048, 2049, 0 } };
+    } late_shapes[] = { { 1024, 2048, 1 }, { 1024, 4096, 1 }, { 2048, 2048, 1 }, { 1040, 4096, 0 },
+                        { 3072, 1024, 0 }, { 2048, 2049, 0 }, { 1024, 2047, 0 } };
     const cpu_config *config;
     for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
         for (size_t x = 0; x < sizeof late_shapes / sizeof *late_shapes; x++)
             for (int64_t more = 0; more < 2; more++) {
-                const int64_t three = 3 * config->kernels->mr, m = (three > 16 ? three : 16) + more;
+                const int64_t m = 32 + more;
                 const gemm_desc d = rows_of_memory(m, late_shapes[x].n, late_shapes[x].k);
                 const int flat = late_shapes[x].late && !more;
                 gemm_plan plan;
@@ -465,6 +466,58 @@ START_TEST(rows_of_a_far_a_are_asked_for_a_panel_ahead)
                 fenced_free(CPU_F32, 1, a);
                 guard_free(workspace, plan.workspace_bytes);
             }
+}
+END_TEST
+
+static int copies;
+
+static void copy_counted(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
+                         const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, float *to)
+{
+    (void)depth, (void)a, (void)lda, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store;
+    (void)ahead, (void)to;
+    copies++;
+}
+
+/* Few panels of A read a near B where it lies, again and again: not where so many of its rows share a few sets of L2
+ * that they would not stay there. */
+START_TEST(rows_of_b_that_share_sets_of_l2_do_not_stay_where_they_lie)
+{
+    enum { K = 240 };
+    static const struct {
+        int64_t apart;
+        int meet;
+    } rows[] = { { 512, 0 }, { 2048, 1 }, { 2064, 0 }, { 4096, 1 }, { 4112, 0 }, { 16384, 1 } };
+    static cpu_gemm_tile *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_asked };
+    static cpu_gemm_copy *const counted[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = copy_counted };
+    float *b = aligned_alloc(64, sizeof *b * K * 16384);
+    const cpu_config *config;
+    ck_assert_ptr_nonnull(b);
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (size_t x = 0; x < sizeof rows / sizeof *rows; x++) {
+            const int64_t m = 2 * config->kernels->mr, n = 4 * config->kernels->nr;
+            gemm_desc d = rows_of_memory(m, n, K);
+            cpu_kernels kernels = *config->kernels;
+            cpu_config spied = *config;
+            gemm_plan plan;
+            d.b.row_stride = rows[x].apart;
+            kernels.gemm = wholes;
+            kernels.copy = counted;
+            spied.kernels = &kernels;
+            spied.near_bytes = 1 << 20;
+            cek__gemm_plan(&d, &spied, 1, &plan);
+            ck_assert(!plan.swapped);
+            void *workspace = guarded(plan.workspace_bytes, 0);
+            float *a = calloc((size_t)(m * K), sizeof *a), *c = calloc((size_t)(m * n), sizeof *c);
+            copies = 0;
+            cek__gemm_run(&plan, NULL, &(gemm_args){ .a = a, .b = b, .c = c }, workspace);
+            EXPECT((copies > 0) == rows[x].meet, "%s: rows %ld floats apart: %d panels were copied", config->isa,
+                   (long)rows[x].apart, copies);
+            free(c);
+            free(a);
+            guard_free(workspace, plan.workspace_bytes);
+        }
+    free(b);
 }
 END_TEST
 
@@ -603,6 +656,7 @@ int main(void)
     tcase_add_test(tests, a_large_result_passes_the_caches_by_whole_lines_alone);
     tcase_add_test(tests, tiles_ask_for_whole_rows_one_after_the_other);
     tcase_add_test(tests, rows_of_a_far_a_are_asked_for_a_panel_ahead);
+    tcase_add_test(tests, rows_of_b_that_share_sets_of_l2_do_not_stay_where_they_lie);
     tcase_add_test(tests, a_worker_s_memory_is_aligned);
     tcase_add_test(tests, a_product_of_some_microseconds_is_shared_with_few_workers_and_wakes_nobody);
     tcase_add_test(tests, products_of_the_smallest_networks_are_the_callers_alone);

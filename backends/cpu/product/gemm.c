@@ -16,7 +16,7 @@ enum {
     FEW_PANELS = 4,        /* of B: a float of A is used so seldom that its way here is most of the work */
     FEW_ROWS = 16,         /* of A: the same of a float of B ... */
     FAR_BLOCKS = 8,        /* ... where B is more than so many of its blocks, so that L2 keeps none of it */
-    LATE_PANELS = 3,       /* of A: the same where rows of B come late (walk.h) from an L3 ... */
+    LATE_ROWS = 32,        /* of A: the same where rows of B come late (walk.h) from an L3 ... */
     LATE_BYTES = 16 << 20, /* ... that holds so much of it: what comes from memory is as late in any order */
     DEPTH_MOST = 2048      /* floats: longer runs of a row are no faster */
 };
@@ -83,9 +83,9 @@ static int64_t whole_depth(const gemm_desc *d, const product_plan *p)
 /* Whether so few rows of A meet so much of B that it had better come in flat blocks. */
 static int is_brief(const gemm_desc *d, const product_plan *p)
 {
-    const int64_t mr = p->config->kernels->mr, b_bytes = d->k * d->n * 4;
-    const int late = walk_rows_come_late(d->b.row_stride * 4) && b_bytes <= LATE_BYTES;
-    return d->m > mr && d->m <= (late ? most(LATE_PANELS * mr, FEW_ROWS) : FEW_ROWS) && p->way_b == PACK_ACROSS &&
+    const int64_t b_bytes = d->k * d->n * 4;
+    const int late = walk_rows_come_late(d->b.row_stride * 4) && b_bytes <= LATE_BYTES && b_bytes >= LATE_BYTES / 2;
+    return d->m > p->config->kernels->mr && d->m <= (late ? LATE_ROWS : FEW_ROWS) && p->way_b == PACK_ACROSS &&
            !p->words && b_bytes > FAR_BLOCKS * product_blocks(p)->b_bytes;
 }
 

@@ -9,8 +9,11 @@
 #include "backends/cpu/sizes.h"
 
 enum {
-    ROWS_MEET = 16 << 10, /* bytes: rows so far apart share so few sets of L2 that a block of B does not stay there */
-    LINE_BYTES = 64       /* vectors that two lines share are read once more than need be */
+    L2_WAY =
+        128
+        << 10, /* bytes: lines so far apart share a set of L2, as they lie in memory where pages follow each other */
+    L2_PLACES = 6,  /* of a set, that a block of B may take */
+    LINE_BYTES = 64 /* vectors that two lines share are read once more than need be */
 };
 
 size_t cek__walk_scratch(const walk_sizes *s, int64_t nr, void *base, walk_scratch *out)
@@ -260,11 +263,20 @@ static cpu_ahead a_block_next(const walk *w, const walk_task *t, int64_t k, int6
     return (cpu_ahead){ 0 };
 }
 
+/* Whether so many rows fall into so few sets of L2 that they do not stay there. */
+static bool rows_meet(int64_t row_bytes, int64_t rows)
+{
+    int64_t sets = 1; /* where rows begin; they are a multiple of lines apart */
+    while (sets < L2_WAY / LINE_BYTES && row_bytes * sets % L2_WAY != 0)
+        sets *= 2;
+    return rows > sets * L2_PLACES;
+}
+
 /* Whether rows of B lie as tiles may read them: once, or again and again. */
-static bool lies_well(const float *lies, int64_t row_bytes, bool once)
+static bool lies_well(const float *lies, int64_t row_bytes, int64_t rows, bool once)
 {
     const bool even = (uintptr_t)lies % LINE_BYTES == 0 && row_bytes % LINE_BYTES == 0;
-    return even && (once ? !walk_rows_come_late(row_bytes) : row_bytes % ROWS_MEET != 0);
+    return even && !(once ? walk_rows_come_late(row_bytes) : rows_meet(row_bytes, rows));
 }
 
 /* Packs columns [col, col + cols) of a block of B, or where they lie in rows of memory, only those that fill no panel:
@@ -281,7 +293,7 @@ static b_block b_take(const walk *w, const walk_task *t, int64_t k, int64_t dept
 
     if (w->b_ahead && w->b_bytes == 4 && w->b_floats && !t->col_sum && whole > 0)
         lies = (const float *)(const void *)w->b_ahead(w->source, k, t->col + col, &row_bytes);
-    const bool stays = lies && (once || w->b_stays) && lies_well(lies, row_bytes, once);
+    const bool stays = lies && (once || w->b_stays) && lies_well(lies, row_bytes, depth, once);
     if (lies == NULL || (once && !stays) || depth * (row_bytes < 0 ? -row_bytes : row_bytes) > INT32_MAX)
         return (b_block){ NULL, w->b(w->source, k, depth, t->col + col, cols, s) };
     rest.b += whole * depth * nr;
