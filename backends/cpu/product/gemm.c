@@ -80,13 +80,19 @@ static int64_t whole_depth(const gemm_desc *d, const product_plan *p)
     return narrow && d->m * d->n * 4 >= LARGE_C ? p->k : 0;
 }
 
-/* Whether so few rows of A meet so much of B that it had better come in flat blocks. */
-static int is_brief(const gemm_desc *d, const product_plan *p)
+/* How deep blocks of B are at most where so few rows of A meet so much of it that it had better come in flat ones;
+ * 0: whatever its other dimension. */
+static int64_t flat_depth(const gemm_desc *d, const product_plan *p)
 {
-    const int64_t b_bytes = d->k * d->n * 4;
-    const int late = walk_rows_come_late(d->b.row_stride * 4) && b_bytes <= LATE_BYTES && b_bytes >= LATE_BYTES / 2;
-    return d->m > p->config->kernels->mr && d->m <= (late ? LATE_ROWS : FEW_ROWS) && p->way_b == PACK_ACROSS &&
-           !p->words && b_bytes > FAR_BLOCKS * product_blocks(p)->b_bytes;
+    const cpu_blocks *blocks = product_blocks(p);
+    const int64_t mr = p->config->kernels->mr, bytes = d->k * d->n * 4;
+    const int late = walk_rows_come_late(d->b.row_stride * cpu_type_bytes(d->b.type));
+    if (p->way_b != PACK_ACROSS || p->words)
+        return 0;
+    if (d->m <= mr)
+        return late && d->b.type == CPU_F32 && bytes > blocks->b_bytes ? WALK_LATE_DEPTH : 0;
+    const int slow = late && bytes >= LATE_BYTES / 2 && bytes <= LATE_BYTES;
+    return d->m <= (slow ? LATE_ROWS : FEW_ROWS) && bytes > FAR_BLOCKS * blocks->b_bytes ? blocks->kc / 4 : 0;
 }
 
 /* Of few columns rows of A that are read where they lie come from memory as fast as they are asked for, if runs of them
@@ -95,8 +101,9 @@ static int is_brief(const gemm_desc *d, const product_plan *p)
 static int64_t depth_most(const gemm_desc *d, const product_plan *p)
 {
     const int64_t kc = product_blocks(p)->kc;
-    if (is_brief(d, p))
-        return kc / 4;
+    const int64_t flat = flat_depth(d, p);
+    if (flat > 0)
+        return flat;
     if (p->way_a != PACK_DIRECT || d->a.col_stride != 1 || !has_few_columns(d, p->config))
         return 0;
     const int64_t fit = product_blocks(p)->b_bytes / (4 * round_up(d->n, p->config->kernels->nr));

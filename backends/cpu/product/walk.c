@@ -276,7 +276,8 @@ static bool rows_meet(int64_t row_bytes, int64_t rows)
 static bool lies_well(const float *lies, int64_t row_bytes, int64_t rows, bool once)
 {
     const bool even = (uintptr_t)lies % LINE_BYTES == 0 && row_bytes % LINE_BYTES == 0;
-    return even && !(once ? walk_rows_come_late(row_bytes) : rows_meet(row_bytes, rows));
+    const bool late = rows > WALK_LATE_DEPTH && walk_rows_come_late(row_bytes);
+    return even && !(once ? late : rows_meet(row_bytes, rows));
 }
 
 /* Packs columns [col, col + cols) of a block of B, or where they lie in rows of memory, only those that fill no panel:

@@ -98,8 +98,10 @@ typedef struct walk_task {
     float *row_sum, *col_sum;
 } walk_task;
 
-/* Rows of B just so far apart come late from L3 on Zen 4: read once they had better be copied first, and read by two or
- * three panels come in flat blocks (0.6 to 0.9 of the time). Those 7, 10, 12, 16, 24 or 40 KiB apart do not. */
+/* Rows of B just so far apart come late from L3 on Zen 4, unless a block has few of them: read once where they lie, in
+ * blocks no deeper than this, they take 0.65 to 0.95 of the time that copying them takes. Those 7, 10, 12, 16, 24 or
+ * 40 KiB apart do not come late. */
+enum { WALK_LATE_DEPTH = 48 };
 static inline bool walk_rows_come_late(int64_t row_bytes)
 {
     return row_bytes == 4096 || row_bytes == 8192;
