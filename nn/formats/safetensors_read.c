@@ -242,7 +242,8 @@ static cek_status extents_check(header *h)
 {
     uint64_t at = 0;
 
-    qsort(h->entries, h->count, sizeof *h->entries, by_begin);
+    if (h->count > 0)
+        qsort(h->entries, h->count, sizeof *h->entries, by_begin);
     for (size_t i = 0; i < h->count; i++) {
         const entry *e = &h->entries[i];
 

@@ -48,7 +48,8 @@ static int by_name(const void *a, const void *b)
 
 const char *cek__st_sort(cek__st_tensor *tensors, size_t count)
 {
-    qsort(tensors, count, sizeof *tensors, by_name);
+    if (count > 0)
+        qsort(tensors, count, sizeof *tensors, by_name);
     for (size_t i = 1; i < count; i++)
         if (strcmp(tensors[i - 1].name, tensors[i].name) == 0)
             return tensors[i].name;
