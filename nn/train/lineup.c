@@ -335,7 +335,9 @@ static cek_status bucket_swap(cek__lineup *l, size_t bucket, bucket_state *state
     memcpy(average, now.parameters, bytes);
     CEK_TRY(shards_move(l, bucket, state, true));
     l->trained[bucket] = trained ? NULL : now.rounded;
-    now.rounded = trained;
+    if (!trained)
+        now.rounded = NULL;
+    free(trained);
 out:
     values_free(st, &now);
     return st;
