@@ -80,8 +80,8 @@ static int64_t whole_depth(const gemm_desc *d, const product_plan *p)
     return narrow && d->m * d->n * 4 >= LARGE_C ? p->k : 0;
 }
 
-/* How deep blocks of B are at most where so few rows of A meet so much of it that it had better come in flat ones;
- * 0: whatever its other dimension. */
+/* Blocks of B are flat, no deeper than this, where so few rows of A meet so much of it that they would wait for it; 0:
+ * they need not be. */
 static int64_t flat_depth(const gemm_desc *d, const product_plan *p)
 {
     const cpu_blocks *blocks = product_blocks(p);
