@@ -172,6 +172,7 @@ static void products(void)
         conv(kind, 17, 9, 4, 2, 1, kind == CEK_OP_CONV_FORWARD ? 0 : 1u << 2);
         conv(kind, 8, 3, 6, 1, 2, 0);
         conv(kind, 3, 4, 9, 3, 2, 0);
+        conv(kind, 4, 8, 7, 2, 1, 0);                                            /* half panels, read in place */
         conv(kind, 16, 16, 11, 1, 1, kind == CEK_OP_CONV_FORWARD ? 0 : 1u << 2); /* by transforms */
     }
 }
