@@ -132,15 +132,6 @@ static void launches_add(cek_op *op, const char *defines, cek_k_pool *a, uint64_
     }
 }
 
-/* A processor's work-item has the channels of a position, in vectors: shorter ones where there are few. */
-static way way_of_processor(const cek_op *op)
-{
-    way w = { FOUR, false };
-    while (w.channels < cek__gpu_lanes(op->dev) && w.channels < op->request.desc.pool.channels)
-        w.channels *= 2;
-    return w;
-}
-
 static void defines_make(const cek_op *op, way w, char defines[CEK__GPU_DEFINES])
 {
     const cek_pool_desc *desc = &op->request.desc.pool;
@@ -166,7 +157,8 @@ cek_status cek__gpu_lower_pool(cek_op *op)
     cek_status st = cpu ? CEK_OK : way_choose(op, &a.window, &taken);
     if (st)
         return st;
-    const way w = cpu ? way_of_processor(op) : ways[taken];
+    /* a processor's work-item has the channels of a position, in vectors: shorter ones where there are few */
+    const way w = cpu ? (way){ cek__gpu_power(desc->channels, cek__gpu_lanes(op->dev)), false } : ways[taken];
     blocks_of(op, w, &a.window, blocks);
     if (a.image_in > INT32_MAX || a.image_out > INT32_MAX || !cek__gpu_shape(4, blocks, &a.shape))
         return cek__host_fail(&op->dev->instance->host, CEK_UNSUPPORTED, "pool: an image has more than 2^31 elements");

@@ -447,7 +447,7 @@ DEVICE_FN void weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial, 
         VSTORE((VEC)0.0f, sums + i);
     cek_in dy_end = DY + a.batch * w.out[0] * w.out[1] * a.dy_pixel; /* where it is read in place */
     cek_f32 gathered[CEK_K_GATHER_PIXELS * MR];
-    if (gather)
+    if (gather) /* rows behind the last pair are multiplied, too: nothing that takes a processor longer */
         for (int i = 0; i < CEK_K_GATHER_PIXELS * MR; i++)
             gathered[i] = 0.0f;
     for (cek_u64 image = first; image < end; image++)

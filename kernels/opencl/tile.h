@@ -69,7 +69,6 @@ DEVICE_FN void store_vec(cek_u32 type, GLOBAL char *p, cek_u64 i, VEC v)
 #define STREAMED()
 #endif
 
-/* The first half of a vector, and zeros. */
 #if VW == 16
 #define HALF 8
 #elif VW == 8
@@ -77,6 +76,7 @@ DEVICE_FN void store_vec(cek_u32 type, GLOBAL char *p, cek_u64 i, VEC v)
 #else
 #define HALF 2
 #endif
+/* The first half of a vector, and zeros. */
 DEVICE_FN VEC load_half_vec(cek_u32 type, GLOBAL const char *p, cek_u64 i)
 {
     cek_f32 lane[HALF];

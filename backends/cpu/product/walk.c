@@ -9,11 +9,9 @@
 #include "backends/cpu/sizes.h"
 
 enum {
-    L2_WAY =
-        128
-        << 10, /* bytes: lines so far apart share a set of L2, as they lie in memory where pages follow each other */
-    L2_PLACES = 6,  /* of a set, that a block of B may take */
-    LINE_BYTES = 64 /* vectors that two lines share are read once more than need be */
+    L2_WAY = 128 << 10, /* bytes: lines so far apart share a set of L2, if pages follow each other in memory, too */
+    L2_PLACES = 6,      /* of a set, that a block of B may take */
+    LINE_BYTES = 64     /* vectors that two lines share are read once more than need be */
 };
 
 size_t cek__walk_scratch(const walk_sizes *s, int64_t nr, void *base, walk_scratch *out)
@@ -266,10 +264,8 @@ static cpu_ahead a_block_next(const walk *w, const walk_task *t, int64_t k, int6
 /* Whether so many rows fall into so few sets of L2 that they do not stay there. */
 static bool rows_meet(int64_t row_bytes, int64_t rows)
 {
-    int64_t sets = 1; /* where rows begin; they are a multiple of lines apart */
-    while (sets < L2_WAY / LINE_BYTES && row_bytes * sets % L2_WAY != 0)
-        sets *= 2;
-    return rows > sets * L2_PLACES;
+    const int64_t both = row_bytes | L2_WAY, apart = both & -both; /* the power of two that divides them */
+    return rows > L2_WAY / apart * L2_PLACES;
 }
 
 /* Whether rows of B lie as tiles may read them: once, or again and again. */
