@@ -132,12 +132,14 @@ static void launches_add(cek_op *op, const char *defines, cek_k_pool *a, uint64_
     }
 }
 
+/* In the order of kernels/images.sh, whose machine code is found by this text. */
 static void defines_make(const cek_op *op, way w, char defines[CEK__GPU_DEFINES])
 {
     const cek_pool_desc *desc = &op->request.desc.pool;
-    cek__gpu_defines(op->dev, defines, "#define TYPE %s\n#define SPATIAL %u\n#define CHANNELS %u\n%s%s",
-                     cek__gpu_type(desc->type), desc->spatial < 3 ? 2 : 3, w.channels,
-                     desc->mode == CEK_POOL_AVERAGE ? "#define AVERAGE 1\n" : "", w.many ? "#define MANY 1\n" : "");
+    cek__gpu_defines(op->dev, defines, "#define TYPE %s\n#define SPATIAL %u\n%s#define CHANNELS %u\n%s",
+                     cek__gpu_type(desc->type), desc->spatial < 3 ? 2 : 3,
+                     desc->mode == CEK_POOL_AVERAGE ? "#define AVERAGE 1\n" : "", w.channels,
+                     w.many ? "#define MANY 1\n" : "");
 }
 
 cek_status cek__gpu_lower_pool(cek_op *op)
