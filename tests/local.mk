@@ -836,6 +836,12 @@ unit_tests += %D%/unit/cpu_gemm_plan
 %C%_unit_cpu_gemm_plan_LDFLAGS = $(check_ldflags)
 %C%_unit_cpu_gemm_plan_LDADD = $(cpu_unit_libs)
 
+unit_tests += %D%/unit/cpu_walk
+%C%_unit_cpu_walk_SOURCES = %D%/unit/cpu_walk.c %D%/unit/cpu_products.h %D%/unit/gemm_problem.h
+%C%_unit_cpu_walk_CPPFLAGS = $(unit_cppflags)
+%C%_unit_cpu_walk_LDFLAGS = $(check_ldflags)
+%C%_unit_cpu_walk_LDADD = $(cpu_unit_libs)
+
 unit_tests += %D%/unit/cpu_narrow
 %C%_unit_cpu_narrow_SOURCES = %D%/unit/cpu_narrow.c %D%/unit/cpu_products.h
 %C%_unit_cpu_narrow_CPPFLAGS = $(unit_cppflags)

@@ -37,6 +37,18 @@ static inline gemm_matrix layout(cpu_type type, int64_t rows, int64_t cols, int 
     return (gemm_matrix){ type, flip ? inner : outer, flip ? outer : inner, (flip ? cols : rows) * outer };
 }
 
+/* One product of floats whose rows lie one behind the other. */
+static inline gemm_desc rows_of_memory(int64_t m, int64_t n, int64_t k)
+{
+    return (gemm_desc){ .m = m,
+                        .n = n,
+                        .k = k,
+                        .batch = 1,
+                        .a = { CPU_F32, k, 1, 0 },
+                        .b = { CPU_F32, n, 1, 0 },
+                        .c = { CPU_F32, n, 1, 0 } };
+}
+
 static inline int64_t at(const gemm_matrix *m, int64_t b, int64_t i, int64_t j)
 {
     return b * m->batch_stride + i * m->row_stride + j * m->col_stride;

@@ -1,0 +1,294 @@
+/* cpu_walk.c - what tiles of the CPU backend are handed: rows of B where they lie, or packed by the first that read
+ * them, and what to ask for ahead. Tiles that do not multiply stand in for those that do, and say what they were given.
+ */
+#include "tests/unit/gemm_problem.h"
+
+/* A walk over rows of memory: ones as A, B[k][j] = k + j, and how many columns were to be packed. */
+enum { WALK_ROWS = CPU_MR_MAX + 1, WALK_COLUMNS = 2 * CPU_NR_MAX + 1, WALK_DEPTH = 9, WALK_APART_MOST = 3072 };
+typedef struct lying {
+    _Alignas(64) float b[WALK_DEPTH * WALK_APART_MOST];
+    float a[WALK_ROWS * WALK_DEPTH];
+    const cpu_kernels *kernels;
+    int64_t apart; /* floats, from a row of B to the next */
+    int64_t packed;
+    int is_far; /* rows are so far apart that offsets would not fit 32 bits */
+} lying;
+
+static int64_t lying_a(const void *source, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
+{
+    const lying *l = source;
+    cek__walk_panels(l->kernels->mr, l->a + row * WALK_DEPTH + k, WALK_DEPTH, rows, depth, to);
+    cek__walk_offsets(to->a_offset, depth, 1);
+    return WALK_DEPTH;
+}
+
+static walk_edge lying_b(const void *source, int64_t k, int64_t depth, int64_t col, int64_t cols,
+                         const walk_scratch *to)
+{
+    const lying *l = source;
+    const pack_operand b = pack_of(l->b, CPU_F32, l->apart, 1, PACK_ACROSS);
+    ((lying *)(uintptr_t)l)->packed += cols;
+    return cek__pack_b(l->kernels, &b, k, depth, col, cols, to);
+}
+
+static const char *lying_ahead(const void *source, int64_t k, int64_t col, int64_t *row_bytes)
+{
+    const lying *l = source;
+    *row_bytes = l->is_far ? 1 << 29 : l->apart * 4;
+    return (const char *)(l->b + k * l->apart + col);
+}
+
+/* How many columns of B were packed apart; its sums are right. */
+static int64_t lying_walk(const cpu_config *config, lying *l, int64_t rows)
+{
+    const int64_t nr = config->kernels->nr;
+    const walk_sizes sizes = { .mc = WALK_ROWS, .kc = 5, .mb = rows, .nb = 2 * nr + 1, .b_floats = 5 * 3 * nr };
+    float c[WALK_ROWS * WALK_COLUMNS];
+    walk_scratch s;
+    const size_t bytes = cek__walk_scratch(&sizes, nr, NULL, &s);
+    void *memory = guarded(bytes, 0xff);
+    cek__walk_scratch(&sizes, nr, memory, &s);
+    l->kernels = config->kernels;
+    l->packed = 0;
+    for (int64_t x = 0; x < WALK_ROWS * WALK_DEPTH; x++)
+        l->a[x] = 1;
+    for (int64_t x = 0; x < WALK_DEPTH * l->apart; x++)
+        l->b[x] = (float)(x / l->apart + x % l->apart);
+    cek__walk(&(walk){ .kernels = config->kernels,
+                       .mc = WALK_ROWS,
+                       .kc = 5,
+                       .b_floats = sizes.b_floats,
+                       .a = lying_a,
+                       .b = lying_b,
+                       .b_ahead = lying_ahead,
+                       .b_bytes = 4,
+                       .source = l },
+              &(walk_task){ .rows = rows, .cols = 2 * nr + 1, .depth = WALK_DEPTH, .c = c, .ldc = WALK_COLUMNS }, &s);
+    guard_free(memory, bytes);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t j = 0; j <= 2 * nr; j++)
+            EXPECT(c[r * WALK_COLUMNS + j] == (float)(WALK_DEPTH * (WALK_DEPTH - 1) / 2 + WALK_DEPTH * j),
+                   "%s: row %ld, column %ld: %g", config->isa, (long)r, (long)j, c[r * WALK_COLUMNS + j]);
+    return l->packed;
+}
+
+/* Who packed them first would wait for memory, with nothing to multiply. */
+START_TEST(full_panels_of_b_are_packed_by_the_first_tiles_that_read_them)
+{
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int is_far = 0; is_far < 2; is_far++) {
+            lying l = { .apart = WALK_COLUMNS, .is_far = is_far };
+            const int64_t packed = lying_walk(config, &l, config->kernels->mr + 1);
+            EXPECT(packed == (is_far ? 2 * (2 * config->kernels->nr + 1) : 2), "%s: %ld columns were packed apart",
+                   config->isa, (long)packed);
+        }
+}
+END_TEST
+
+/* Of one panel of A nobody reads B again: it is not packed where its rows begin with lines. */
+START_TEST(one_panel_of_a_reads_b_where_it_lies)
+{
+    static const int64_t aparts[] = { WALK_COLUMNS, WALK_COLUMNS + 15, 1024, 2048, 3072 };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (size_t x = 0; x < sizeof aparts / sizeof *aparts; x++) {
+            lying l = { .apart = aparts[x] };
+            const int64_t packed = lying_walk(config, &l, config->kernels->mr);
+            const int stays = x > 0;
+            EXPECT(packed == (stays ? 2 : 2 * (2 * config->kernels->nr + 1)),
+                   "%s: %ld columns were packed, of rows %ld floats apart", config->isa, (long)packed, (long)aparts[x]);
+        }
+}
+END_TEST
+
+/* With which processors go on by themselves: a line of each row in turn would be a page for every line. */
+START_TEST(tiles_ask_for_whole_rows_one_after_the_other)
+{
+    enum {
+        DEPTH = 200,
+        STRETCH = 8,
+        STRETCHES = DEPTH / STRETCH,
+        COLUMNS = 130,
+        PARTS = 3,
+        LD = 1000,
+        ROWS = STRETCHES / PARTS
+    };
+    static float a[DEPTH], b[DEPTH * CPU_NR_MAX], to[DEPTH * CPU_NR_MAX], c[CPU_NR_MAX], rows[LD * (ROWS + 1)];
+    int32_t a_offset[DEPTH], b_offset[DEPTH];
+    const cpu_config *config;
+
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        const int nr = config->kernels->nr;
+        cek__walk_offsets(a_offset, DEPTH, 1);
+        cek__walk_offsets(b_offset, DEPTH, nr);
+        for (int tile = 0; tile < 5; tile++) {
+            cpu_ahead ahead = cpu_ahead_rows(rows, ROWS, COLUMNS, LD), none = cpu_ahead_none(rows, STRETCH);
+            ahead.stretch = STRETCH;
+            for (int asks = 1; asks >= 0; asks--)
+                if (tile == 0)
+                    config->kernels->copy[1](DEPTH, a, DEPTH, a_offset, b, b_offset, c, nr, CPU_STORE,
+                                             asks ? &ahead : &none, to);
+                else if (tile == 4)
+                    config->kernels->edge[1](nr / 2, DEPTH, a, DEPTH, a_offset, b, b_offset, c, nr, CPU_STORE,
+                                             asks ? &ahead : &none, 0, 1);
+                else
+                    config->kernels->gemm[1](DEPTH, a, DEPTH, a_offset, b, b_offset, c, nr, CPU_STORE,
+                                             asks ? &ahead : &none, (cpu_runs)(tile - 1), 1);
+            ck_assert_ptr_eq(none.at, rows);
+            ck_assert_ptr_eq(ahead.at, rows + ROWS * LD + CPU_FLOATS_AHEAD);
+            ck_assert_ptr_eq(ahead.end, ahead.at + (PARTS - 1) * CPU_FLOATS_AHEAD);
+            ck_assert_int_eq(ahead.rows, 0);
+        }
+    }
+}
+END_TEST
+
+/* What a tile was asked to ask for. */
+static struct asked {
+    int tiles, rows_of_a;
+} asked;
+
+static void tile_asked(const float *a, int64_t lda, int rows, const cpu_ahead *ahead)
+{
+    asked.tiles++;
+    asked.rows_of_a += ahead->at == a + rows * lda && ahead->rows == rows && ahead->ld == lda;
+}
+
+static void whole_asked(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
+                        const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,
+                        cpu_runs runs, int rows)
+{
+    (void)depth, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store, (void)runs;
+    tile_asked(a, lda, rows, ahead);
+}
+
+static void edge_asked(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+                       const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
+                       cpu_ahead *ahead, int runs, int rows)
+{
+    (void)columns, (void)depth, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store, (void)runs;
+    tile_asked(a, lda, rows, ahead);
+}
+
+/* Rows of A that lie far away, of full tiles and of edges; of a near one nobody asks for them. */
+START_TEST(rows_of_a_far_a_are_asked_for_a_panel_ahead)
+{
+    enum { M = 5 << 10, K = 1 << 10 };
+    static cpu_gemm_tile *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_asked };
+    static cpu_gemm_edge *const edges[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = edge_asked };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int is_far = 0; is_far < 2; is_far++)
+            for (int parts = 1; parts <= 2; parts++) {
+                const int64_t m = is_far ? M : 64, n = parts * config->kernels->nr / 2;
+                gemm_desc d = rows_of_memory(m, n, K);
+                cpu_kernels kernels = *config->kernels;
+                cpu_config spied = *config;
+                gemm_plan plan;
+                d.a.row_stride = 2 * K;
+                kernels.gemm = wholes;
+                kernels.edge = edges;
+                spied.kernels = &kernels;
+                cek__gemm_plan(&d, &spied, 1, &plan);
+                if (plan.product.thin)
+                    continue;
+                EXPECT(!plan.swapped && plan.product.way_a == PACK_DIRECT, "%s: another plan", config->isa);
+                /* never read: tiles are not */
+                void *workspace = guarded(plan.workspace_bytes, 0), *a = fenced(CPU_F32, 1, &(float){ 0 }, 0);
+                float *b = calloc((size_t)(K * n), sizeof *b), *c = calloc((size_t)(m * n), sizeof *c);
+                asked = (struct asked){ 0 };
+                cek__gemm_run(&plan, NULL, &(gemm_args){ .a = a, .b = b, .c = c }, workspace);
+                EXPECT(asked.tiles > 1 && asked.rows_of_a == (is_far ? asked.tiles : 0),
+                       "%s, %ld x %ld: %d of %d tiles asked for the rows of the next panel", config->isa, (long)m,
+                       (long)n, asked.rows_of_a, asked.tiles);
+                free(c);
+                free(b);
+                fenced_free(CPU_F32, 1, a);
+                guard_free(workspace, plan.workspace_bytes);
+            }
+}
+END_TEST
+
+/* Tiles that copied B, and those that read it where it lies. */
+static struct read_b {
+    const float *begin, *end;
+    int copies, in_place;
+} read_b;
+
+static void whole_counted(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
+                          const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,
+                          cpu_runs runs, int rows)
+{
+    (void)depth, (void)a, (void)lda, (void)a_offset, (void)b_offset, (void)c, (void)ldc, (void)store, (void)ahead;
+    (void)runs, (void)rows;
+    read_b.in_place += b >= read_b.begin && b < read_b.end;
+}
+
+static void copy_counted(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
+                         const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, float *to)
+{
+    (void)depth, (void)a, (void)lda, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store;
+    (void)ahead, (void)to;
+    read_b.copies++;
+}
+
+/* Two panels of A read a near B where it lies, again and again: not where so many of its rows share a few sets of L2
+ * that they would not stay there. One does not where it has been seen to be slow. */
+START_TEST(rows_of_b_that_share_sets_of_l2_do_not_stay_where_they_lie)
+{
+    enum { K = 240 };
+    static const struct {
+        int64_t apart;
+        int meet, late;
+    } rows[] = { { 512, 0, 0 }, { 2048, 1, 1 }, { 2064, 0, 0 }, { 4096, 1, 0 }, { 4112, 0, 0 }, { 16384, 1, 0 } };
+    static cpu_gemm_tile *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_counted };
+    static cpu_gemm_copy *const counted[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = copy_counted };
+    float *b = aligned_alloc(64, sizeof *b * K * 16384);
+    const cpu_config *config;
+    ck_assert_ptr_nonnull(b);
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (size_t x = 0; x < 2 * (sizeof rows / sizeof *rows); x++) {
+            const int64_t panels = x % 2 + 1, m = panels * config->kernels->mr, n = 4 * config->kernels->nr;
+            const int copied = panels == 1 ? rows[x / 2].late : rows[x / 2].meet;
+            gemm_desc d = rows_of_memory(m, n, K);
+            cpu_kernels kernels = *config->kernels;
+            cpu_config spied = *config;
+            gemm_plan plan;
+            d.b.row_stride = rows[x / 2].apart;
+            kernels.gemm = wholes;
+            kernels.copy = counted;
+            spied.kernels = &kernels;
+            spied.near_bytes = 1 << 20;
+            cek__gemm_plan(&d, &spied, 1, &plan);
+            if (plan.product.thin)
+                continue;
+            ck_assert(!plan.swapped);
+            void *workspace = guarded(plan.workspace_bytes, 0);
+            float *a = calloc((size_t)(m * K), sizeof *a), *c = calloc((size_t)(m * n), sizeof *c);
+            read_b = (struct read_b){ .begin = b, .end = b + (int64_t)K * 16384 };
+            cek__gemm_run(&plan, NULL, &(gemm_args){ .a = a, .b = b, .c = c }, workspace);
+            EXPECT((read_b.in_place > 0) == !copied && (read_b.copies > 0) == (copied && panels > 1),
+                   "%s, %ld rows: rows of B %ld floats apart: %d tiles read them where they lie, %d copied them",
+                   config->isa, (long)m, (long)rows[x / 2].apart, read_b.in_place, read_b.copies);
+            free(c);
+            free(a);
+            guard_free(workspace, plan.workspace_bytes);
+        }
+    free(b);
+}
+END_TEST
+
+int main(void)
+{
+    memory_keep();
+    Suite *suite = suite_create("cpu_walk");
+    TCase *tests = tcase_create("walk");
+    tcase_add_test(tests, full_panels_of_b_are_packed_by_the_first_tiles_that_read_them);
+    tcase_add_test(tests, one_panel_of_a_reads_b_where_it_lies);
+    tcase_add_test(tests, tiles_ask_for_whole_rows_one_after_the_other);
+    tcase_add_test(tests, rows_of_a_far_a_are_asked_for_a_panel_ahead);
+    tcase_add_test(tests, rows_of_b_that_share_sets_of_l2_do_not_stay_where_they_lie);
+    suite_add_tcase(suite, tests);
+    return suite_run(suite);
+}
