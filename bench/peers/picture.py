@@ -5,10 +5,11 @@ SVG for the report: bars of speed would not show how sure they are, nor do they 
 import html
 import math
 
-COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"]
+COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"]  # of full dots, then of hollow ones
 # The rounder ones first: others stand where there is room between them.
 TICKS = [n * 10.0**e for some in ((1,), (2, 5), (3, 7, 1.5, 4, 8, 6, 9)) for e in range(-3, 5) for n in some]
-LEFT, RIGHT, TOP, WIDE, ROOM = 270, 20, 44, 900, 40
+LEFT, RIGHT, WIDE, ROOM = 270, 20, 900, 40
+LEGEND, LINE = 30, 18  # how far below the upper edge the legend's first line is, and the next one below it
 
 
 def text(x, y, what, anchor="start", colour="#222"):
@@ -20,6 +21,23 @@ def line(x1, y1, x2, y2, colour, width=1.0):
             f'stroke-width="{width}"/>')
 
 
+def dot(x, y, radius, index):
+    colour = COLOURS[index % len(COLOURS)]
+    full = colour if index < len(COLOURS) else "#fff"
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" fill="{full}" stroke="{colour}"/>'
+
+
+def legend_places(peers):
+    """Where each peer's dot is, in lines no wider than the drawing."""
+    x, y = LEFT, LEGEND
+    for peer in peers:
+        wide = 24 + 7 * len(peer)
+        if x > LEFT and x + wide > WIDE:
+            x, y = LEFT, y + LINE
+        yield x, y
+        x += wide
+
+
 def ratios(title, rows):
     """`rows`: of each problem its name and, by peer, (ratio, low, high); the last two None where they are not known.
     The axis is logarithmic and has 1, where both are equally fast."""
@@ -27,7 +45,9 @@ def ratios(title, rows):
     seen = [v for _, values in rows for three in values.values() for v in three if v] + [1.0]
     low, high = math.log(min(min(seen), 0.8) / 1.05), math.log(max(max(seen), 1.25) * 1.05)
     row = 8 + 6 * max(2, len(peers))
-    foot, tall = TOP + row * len(rows), TOP + row * len(rows) + 40
+    legend = list(legend_places(peers))
+    top = legend[-1][1] + 14 if legend else LEGEND
+    foot, tall = top + row * len(rows), top + row * len(rows) + 40
 
     def place(value):
         return LEFT + (math.log(value) - low) / (high - low) * (WIDE - LEFT - RIGHT)
@@ -40,20 +60,18 @@ def ratios(title, rows):
         if any(abs(place(tick) - place(t)) < ROOM for t in told):
             continue
         told.append(tick)
-        out += [line(place(tick), TOP, place(tick), foot, "#222" if tick == 1 else "#ddd"),
+        out += [line(place(tick), top, place(tick), foot, "#222" if tick == 1 else "#ddd"),
                 text(place(tick), foot + 15, f"{tick:g}", "middle")]
     out.append(text((LEFT + WIDE - RIGHT) / 2, foot + 33, "ours / peer: right of 1 ours is faster", "middle"))
-    x = LEFT
-    for peer, colour in zip(peers, COLOURS):
-        out += [f'<circle cx="{x:.1f}" cy="30" r="4" fill="{colour}"/>', text(x + 8, 34, peer)]
-        x += 24 + 7 * len(peer)
+    for index, (peer, (x, y)) in enumerate(zip(peers, legend)):
+        out += [dot(x, y, 4, index), text(x + 8, y + 4, peer)]
     for number, (name, values) in enumerate(rows):
-        y = TOP + row * number
+        y = top + row * number
         out.append(text(LEFT - 8, y + row / 2 + 4, name, "end"))
         for peer, (value, least, most) in values.items():
             index = peers.index(peer)
             at, colour = y + row * (index + 1) / (len(peers) + 1), COLOURS[index % len(COLOURS)]
             if least and most:
                 out.append(line(place(least), at, place(most), at, colour, 1.5))
-            out.append(f'<circle cx="{place(value):.1f}" cy="{at:.1f}" r="3" fill="{colour}"/>')
+            out.append(dot(place(value), at, 3, index))
     return "\n".join([*out, "</svg>", ""])

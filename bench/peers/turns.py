@@ -207,10 +207,10 @@ def hopeless(contender, peers, medians, slack=1.25):
                                 for group in groups)
 
 
-def measure(problem, contenders, peers, rounds, rng, median, longest):
+def measure(problem, contenders, peers, rounds, rng, median, longest, ours_longest):
     """Fills in each contender's times, one for each round. The first contender is the one that others are compared
-    with: without it nothing is measured, nor where it takes longer than `longest` seconds. A peer that does so, and
-    many times as long as it, is no contest that is worth minutes. Of a peer's several ways those that are clearly not
+    with: without it nothing is measured, nor where it takes longer than `ours_longest` seconds. A peer that takes longer
+    than `longest`, and many times as long as it, is no contest that is worth minutes. Of a peer's several ways those that are clearly not
     its best leave after a third of the rounds. `why` of whoever lacks times says why."""
     for runner in {c.runner for c in contenders}:
         if runner.process:
@@ -225,7 +225,7 @@ def measure(problem, contenders, peers, rounds, rng, median, longest):
                 contender.why = f"a call takes {contender.once:.1f} s, {contender.once / ready[0].once:.0f} times ours"
             else:
                 ready.append(contender)
-        if contender is contenders[0] and (not ready or contender.once > longest):
+        if contender is contenders[0] and (not ready or contender.once > ours_longest):
             contender.why = contender.why or f"a call takes {contender.once:.1f} s"
             return
     trial = max(TRIAL, rounds // 3)

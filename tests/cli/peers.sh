@@ -140,6 +140,14 @@ compares 0 --runner="ours=$scratch/ours" --runner="slow=$scratch/slow" --runner=
 holds "$(value peers.slowly.ratio) == 9"
 tells 'a call takes 2.2 s, 11 times ours'
 ! grep -q '^slow$' "$scratch/order" || wrong "slow had a turn"
+# So it is of a step of training, of which ours may take any time.
+echo 'train train f32 mlp 32' >"$scratch/one.txt"
+runner ours 1200
+runner slow 13000
+compares 0 --runner="ours=$scratch/ours" --runner="slow=$scratch/slow" --runner="slowly=$scratch/slowly" --rounds=3
+holds "$(value peers.slowly.ratio) == 1.5"
+tells 'a call takes 13.0 s, 11 times ours'
+echo 'gemm gemm f32 8 8 8 nn' >"$scratch/one.txt"
 # A turn is as many calls as take 20 ms: of 3 ms seven or a few more.
 runner ours 3
 compares 0 --runner="ours=$scratch/ours" --rounds=3
@@ -159,6 +167,24 @@ odd counts "cat /proc/[0-9]*/stat 2>/dev/null | sed 's/ (.*) / /' | grep -v \"^\
     echo took 0.2"
 compares 0 --runner="ours=$scratch/counts" --rounds=1 --busy=2
 [ "$(cat "$scratch/busy")" -eq 2 ] || wrong "$(cat "$scratch/busy") processes beside, not 2"
+
+# ---- many peers ----
+
+# Of nine peers the legend has each, within the picture, and the last two are told from the first by hollow dots.
+many=
+for n in 1 2 3 4 5 6 7 8 9; do many="$many --runner=contender-$n=$scratch/twice"; done
+compares 0 --runner="ours=$scratch/ours" $many --rounds=3
+"$python" - "$scratch/peers/gemm.svg" <<'PYTHON' || wrong "the picture of nine peers is wrong"
+import sys
+import xml.dom.minidom
+found = xml.dom.minidom.parse(sys.argv[1])
+dots = found.getElementsByTagName("circle")
+looks = {r: [(d.getAttribute("fill"), d.getAttribute("stroke")) for d in dots if d.getAttribute("r") == r] for r in "43"}
+places = [(float(d.getAttribute("cx")), float(d.getAttribute("cy"))) for d in dots if d.getAttribute("r") == "4"]
+names = [t for t in found.getElementsByTagName("text") if t.firstChild.data.startswith("contender-")]
+inside = all(float(t.getAttribute("x")) + 7 * len(t.firstChild.data) < 900 for t in names)
+sys.exit(not (len(names) == 9 and inside and looks["4"] == looks["3"] and len(set(looks["4"])) == len(set(places)) == 9))
+PYTHON
 
 # ---- what goes wrong with one leaves the others ----
 
