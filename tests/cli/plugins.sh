@@ -37,9 +37,9 @@ run $crash devices -v
 grep -q 'beta-crash.so: plugin beta is started$' "$scratch/err" || wrong "-v does not say whose turn it is"
 rm "$scratch/path/beta-crash.so"
 
-# One that looks at a NULL crashes where that is tried, which is told.
+# One that looks at a NULL crashes where that is tried, which is told; a sanitizer ends it before that.
 run $crash check null --plugin="$fake"
-grep -q '^cekernels-bench: SIGSEGV in the check: fake:0: null [a-z_]* without ' "$scratch/err" ||
+[ "$SANITIZERS" != no ] || grep -q '^cekernels-bench: SIGSEGV in the check: fake:0: null [a-z_]* without ' "$scratch/err" ||
     wrong "the crash does not name the case: $(cat "$scratch/err")"
 
 # A file that was cut off, or is none, is refused before anything of it is mapped.

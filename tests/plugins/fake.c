@@ -216,7 +216,7 @@ static cek_status mem_alloc(cek_dev *dev, const cek_mem_desc *desc, cek_mem **ou
     *out = make(sizeof **out);
     (*out)->dev = dev;
     (*out)->bytes = desc->bytes;
-    (*out)->data = aligned_alloc(CEK_ALIGNMENT, desc->bytes);
+    (*out)->data = aligned_alloc(CEK_ALIGNMENT, (desc->bytes + CEK_ALIGNMENT - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT);
     memset((*out)->data, 0xff, desc->bytes); /* NaN: nobody relies on what is there */
     atomic_fetch_add(&control.bytes, desc->bytes);
     atomic_fetch_add(&control.allocations, 1);
