@@ -15,9 +15,30 @@ whole() {
     echo "$what: required $(value required_passed)/$(value required), optional $(value optional_passed)/$(value optional)"
 }
 with_compiler
+compiler=$FAKE_CUDA_CXX
+cat >"$scratch/telling" <<END  # which sources are compiled, behind which definitions
+#!/bin/sh
+for word; do
+    [ -f "\$word" ] && awk '/^\/\* SPDX/ && !seen++ { kept = text }
+        /^#define / { text = text " " \$2 "=" \$3; next }
+        / \* [a-z_]+\.cl - / { print \$2 kept; exit }
+        { text = "" }' "\$word" >>"$scratch/variants"
+done
+exec $compiler "\$@"
+END
+chmod +x "$scratch/telling"
+FAKE_CUDA_CXX=$scratch/telling
 if [ "${CEKERNELS_TEST_LONG-}" = 1 ]; then whole "NVRTC"; else whole "NVRTC, f32" -t f32; fi
+FAKE_CUDA_CXX=$compiler
 optional_f32=$(value optional_passed)
 holds "$optional_f32 >= 100"
+# All that was compiled, but for chains and f64, nvcc is given too, whether it is here or not: in the same order.
+sort -u "$scratch/variants" | grep -v -e '^pointwise' -e f64 >"$scratch/wanted"
+holds "$(wc -l <"$scratch/wanted") >= 40"
+while read -r source definitions; do
+    (cd "$top_srcdir" && sh kernels/images.sh variants "$source") | tr -s ' ' | grep -qxF -e "$definitions" ||
+        wrong "$source is not among what nvcc compiles: $definitions"
+done <"$scratch/wanted"
 if [ -n "$NVCC" ]; then
     with_images
     whole "machine code" device memory gemm conv_forward conv_backward_data conv_backward_weights pool_forward \
