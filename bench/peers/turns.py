@@ -209,9 +209,9 @@ def hopeless(contender, peers, medians, slack=1.25):
 
 def measure(problem, contenders, peers, rounds, rng, median, longest, ours_longest):
     """Fills in each contender's times, one for each round. The first contender is the one that others are compared
-    with: without it nothing is measured, nor where it takes longer than `ours_longest` seconds. A peer that takes longer
-    than `longest`, and many times as long as it, is no contest that is worth minutes. Of a peer's several ways those that are clearly not
-    its best leave after a third of the rounds. `why` of whoever lacks times says why."""
+    with: without it nothing is measured, nor where it takes longer than `ours_longest` seconds. A peer that takes
+    longer than `longest`, and many times as long as it, is no contest that is worth minutes. Of a peer's several ways
+    those that are clearly not its best leave after a third of the rounds. `why` of whoever lacks times says why."""
     for runner in {c.runner for c in contenders}:
         if runner.process:
             try:

@@ -7,43 +7,43 @@
 #define TILE_EDGE gemm_f32_edges
 #define TILE_COPY gemm_f32_copies
 
+#if defined CEK_ISA_AVX512 || defined CEK_ISA_AVX2
+/* An asm of all that a row does keeps each sum in its register, where gcc 12 moves some to others, or to memory and
+ * back, once a turn of the loop, and asks for no float sooner than it is wanted. */
+V_INLINE void row_in_place(const float *p, const vf y[TILE_VECTORS], vf sum[TILE_VECTORS])
+{
+    vf x;
+    __asm__("vbroadcastss %5, %2\n\tvfmadd231ps %3, %2, %0\n\tvfmadd231ps %4, %2, %1"
+            : "+v"(sum[0]), "+v"(sum[1]), "=&v"(x)
+            : "v"(y[0]), "v"(y[1]), "m"(*p));
+}
+#endif
+
 #if defined CEK_ISA_AVX512
 /* 14 x 32 gain 2 to 3 %. */
 #define TILE_RUNS 1
 /* Every third row is spread by the multiply-adds themselves: a load more and an instruction less, of which two threads
- * of one core have too few. An asm keeps each sum where it is: left alone gcc 12 moves half of them from register to
- * register, and some to memory and back, once a turn of the loop. */
+ * of one core have too few. */
 V_INLINE void row_of_column(int i, const float *p, const vf y[TILE_VECTORS], vf sum[TILE_VECTORS])
 {
-    if (i % 3 == 1) {
-        __asm__("vfmadd231ps %4%{1to16%}, %2, %0\n\tvfmadd231ps %4%{1to16%}, %3, %1"
-                : "+v"(sum[0]), "+v"(sum[1])
-                : "v"(y[0]), "v"(y[1]), "m"(*p));
-    } else {
-        vf x;
-        __asm__("vbroadcastss %5, %2\n\tvfmadd231ps %3, %2, %0\n\tvfmadd231ps %4, %2, %1"
-                : "+v"(sum[0]), "+v"(sum[1]), "=&v"(x)
-                : "v"(y[0]), "v"(y[1]), "m"(*p));
+    if (i % 3 != 1) {
+        row_in_place(p, y, sum);
+        return;
     }
+    UNROLL
+    for (int j = 0; j < TILE_VECTORS; j++)
+        sum[j] = v_fma_spread(p, y[j], sum[j]);
 }
 #define TILE_ROW_OF_COLUMN row_of_column
 
 #elif defined CEK_ISA_AVX2
 /* 6 x 16 gain a third where another thread shares their core. */
 #define TILE_RUNS 1
-/* Of 16 registers 15 are taken, and gcc 12 would move sums about to have more for others: an asm keeps each where it
- * is, and one of all that a row does asks for no float sooner than it is wanted. */
+/* Of 16 registers 15 are taken, and gcc 12 would move sums about to have more for others. */
 V_INLINE vf add_in_place(vf x, vf y, vf sum)
 {
     __asm__("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(x), "x"(y));
     return sum;
-}
-V_INLINE void row_in_place(const float *p, const vf y[TILE_VECTORS], vf sum[TILE_VECTORS])
-{
-    vf x;
-    __asm__("vbroadcastss %5, %2\n\tvfmadd231ps %3, %2, %0\n\tvfmadd231ps %4, %2, %1"
-            : "+x"(sum[0]), "+x"(sum[1]), "=&x"(x)
-            : "x"(y[0]), "x"(y[1]), "m"(*p));
 }
 #define TILE_ADD add_in_place
 #define TILE_ROW_OF_COLUMN(i, p, y, sum) row_in_place(p, y, sum)
