@@ -21,6 +21,7 @@ kernels_cpu_sources = \
     %D%/cpu/pool.c \
     %D%/cpu/random.c \
     %D%/cpu/reduce.c \
+    %D%/cpu/runs_avx2.h \
     %D%/cpu/table.c \
     %D%/cpu/table.h \
     %D%/cpu/thin.c \

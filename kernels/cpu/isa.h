@@ -41,6 +41,12 @@ enum { REGISTERS = 16, VL = 4, TILE_ROWS = 6, TILE_VECTORS = 2 }; /* the same, i
 enum { TILE_COLUMNS = TILE_VECTORS * VL };
 /* Whole lines: by halves, 6 rows at a time, Zen 3 takes a third longer than by way of its caches. */
 enum { TILE_STREAMS = VL * 4 == 64 };
+/* In runs, any step from a row of B to the next: 6 x 16 have a register for it. */
+#if defined CEK_ISA_AVX2
+enum { TILE_ANY_STEP = 1 };
+#else
+enum { TILE_ANY_STEP = 0 };
+#endif
 
 /* Vectors handed over in memory cost more than most functions of them. */
 #define V_INLINE static inline __attribute__((always_inline))

@@ -36,7 +36,7 @@ enum { CPU_LOW = 8 }; /* rows: of a low tile */
 static inline int64_t cpu_stretch(int64_t depth, int rows)
 {
     if (rows <= CPU_LOW && depth >= 16)
-        return depth < 160 ? depth / 16 * 4 : 40;
+        return depth < 160 ? depth / 8 * 4 : 80;
     /* 1, from 32 on 2, from 64 on 4, from 128 on 8 */
     return 1 << (27 - __builtin_clz((unsigned)(depth < 128 ? depth : 128) | 16));
 }
@@ -97,8 +97,8 @@ static inline __attribute__((always_inline)) void cpu_ahead_go(cpu_ahead *ahead)
  * called before anyone else reads them. */
 typedef enum { CPU_STORE, CPU_ADD, CPU_STREAM } cpu_store;
 
-/* What steps of k do whose offsets count on, one of the first three; see cpu_gemm_tile. */
-typedef enum { CPU_NO_RUNS = 0, CPU_RUNS_OF_ROWS = 1, CPU_RUNS_OF_COLUMNS = 2, CPU_ONE_RUN = 4 } cpu_runs;
+/* What steps of k do whose offsets count on; see cpu_gemm_tile. */
+typedef enum { CPU_NO_RUNS = 0, CPU_RUNS_OF_ROWS = 1, CPU_RUNS_OF_COLUMNS = 2 } cpu_runs;
 
 /* A tile of a product, i < rows, j < nr:
  *
@@ -108,7 +108,8 @@ typedef enum { CPU_NO_RUNS = 0, CPU_RUNS_OF_ROWS = 1, CPU_RUNS_OF_COLUMNS = 2, C
  * of C is at c + i * ldc. Through the tables the tile reads packed panels, strided matrices and
  * windows of images alike; they cost nothing measurable.
  * `runs`: of every CPU_RUN steps from the first on, offsets count on by nr of B and by 1 of A; or they do so all along
- * k, of A by the tile's rows, whose columns lie one after the other (lda is 1).
+ * k, of A by the tile's rows, whose columns lie one after the other (lda is 1). Of tiles that take any step
+ * (cpu_kernels) B's count on by the same all along k, whatever it is.
  * `rows` are those of the table's entry, for functions that stand there more than once. */
 typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,
@@ -188,6 +189,7 @@ typedef struct cpu_op_kernels cpu_op_kernels; /* ops.h: everything but products 
 typedef struct cpu_kernels {
     int mr, nr;                 /* rows and columns of the full tile */
     int streams;                /* tiles know CPU_STREAM */
+    int any_step;               /* tiles take any step from a row of B to the next in runs */
     cpu_gemm_tile *const *gemm; /* [rows], 1 <= rows <= mr */
     cpu_gemm_edge *const *edge; /* the same */
     cpu_gemm_copy *const *copy; /* the same */

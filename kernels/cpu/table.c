@@ -8,6 +8,7 @@ const cpu_kernels ISA_NAME(cek__kernels) = {
     .mr = TILE_ROWS,
     .nr = TILE_COLUMNS,
     .streams = TILE_STREAMS,
+    .any_step = TILE_ANY_STEP,
     .gemm = ISA_NAME(gemm_f32_tiles),
     .edge = ISA_NAME(gemm_f32_edges),
     .copy = ISA_NAME(gemm_f32_copies),

@@ -6,21 +6,24 @@
  * Whoever includes it says what a word of 4 bytes is: TILE_ALL(p) has it as a TILE_X, every lane of a vector or what
  * multiplies one, TILE_ADD(x, y, sum) multiplies and adds.
  * TILE_RUNS: runs of k are written out; there TILE_ROW_OF_COLUMN(i, p, y, sum) adds to the sums of row i of a column
- * the word at p by all vectors y.
+ * the word at p by all vectors y. TILE_SIX: those of full tiles are AVX2's (runs_avx2.h).
  * Must not know: where A and B come from (packed panels or the caller's own memory; see
  * cpu_gemm_tile), blocks, threads.
  *
  * Every sum is one chain over k, in order, whatever the number of rows: results do not depend on
  * how a matrix is cut.
  *
- * What the sums will meet in C comes nearer while they are made, a row or two at a time: all rows at once would take
- * every place that L1 has for what is on its way, and A and B would wait behind them. */
+ * What the sums will meet in C comes nearer while they are made, a row at a time: all rows of a high tile at once would
+ * take every place that L1 has for what is on its way, and A and B would wait behind them. */
+#if defined TILE_SIX
+#include "kernels/cpu/runs_avx2.h"
+#endif
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/vector.h"
 
 enum {
-    BASE_ROWS = 7,                                       /* that are reached from one pointer */
-    ROWS_AHEAD = (int)TILE_ROWS <= (int)CPU_LOW ? 2 : 1, /* of C, that come nearer in a stretch */
+    BASE_ROWS = 7,                        /* that are reached from one pointer */
+    LOW = (int)TILE_ROWS <= (int)CPU_LOW, /* all rows of C come nearer at once */
     COPY_AHEAD = 6 /* rows of B that are asked for ahead while they are copied: each lies in a page of its own */
 };
 
@@ -96,10 +99,10 @@ V_INLINE void rows_add(int rows, int vectors, const bases *at, int step, strides
 
 #if TILE_RUNS
 /* CPU_RUN steps of k whose columns of A lie one after the other: one pointer has them all. */
-V_INLINE void columns_add(int rows, const float *a, const float *b, vf sum[TILE_ROWS][TILE_VECTORS])
+V_INLINE void columns_add(int rows, const float *a, const float *b, int64_t ldb, vf sum[TILE_ROWS][TILE_VECTORS])
 {
     UNROLL
-    for (int step = 0; step < CPU_RUN; step++, a += rows, b += TILE_COLUMNS) {
+    for (int step = 0; step < CPU_RUN; step++, a += rows, b += ldb) {
         vf y[TILE_VECTORS];
         UNROLL
         for (int j = 0; j < TILE_VECTORS; j++)
@@ -130,19 +133,46 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
 
     if (depth < 1)
         __builtin_unreachable();
-    for (int64_t k = 0; k < depth;) {
+    for (; LOW && left > 0; left--, meets += ldc)
+        for (int j = 0; j < vectors; j++)
+            __builtin_prefetch(meets + j * VL, 1, 3);
+    /* from a row of B to the next, in runs */
+    const int64_t step = !runs || depth < CPU_RUN        ? 0
+                         : TILE_ANY_STEP || vectors == 1 ? (int64_t)b_offset[1] - b_offset[0]
+                                                         : TILE_COLUMNS;
+    int64_t k = 0;
+#if defined TILE_SIX
+    if (rows == TILE_ROWS && vectors == TILE_VECTORS && step && stretch % CPU_RUN == 0) {
+        const int32_t *const end = a_offset + (depth & -CPU_RUN);
+        runs_six six = { a, b + *b_offset, a_offset, end, by.one, by.three, by.five, 4 * step, 12 * step };
+        if (runs == CPU_RUNS_OF_COLUMNS)
+            six.a += *a_offset;
+        do {
+            six.end = end - six.offset > stretch ? six.offset + stretch : end;
+            cpu_ahead_go(ahead);
+            if (runs == CPU_RUNS_OF_COLUMNS)
+                six_columns_add(&six, sum);
+            else
+                six_rows_add(&six, sum);
+        } while (six.offset != end);
+        k = end - a_offset;
+    }
+#endif
+    while (k < depth) {
         const int64_t stop = k + stretch < depth ? k + stretch : depth;
-        for (int i = 0; i < ROWS_AHEAD && left > 0; i++, left--, meets += ldc)
+        if (left > 0) {
             for (int j = 0; j < vectors; j++)
                 __builtin_prefetch(meets + j * VL, 1, 3);
+            left--, meets += ldc;
+        }
         cpu_ahead_go(ahead);
 #if TILE_RUNS
         if (has_runs && vectors == TILE_VECTORS && runs == CPU_RUNS_OF_COLUMNS) {
             const float *column = a + a_offset[k], *row = b + b_offset[k];
             for (; stop - k >= CPU_RUN; k += CPU_RUN) {
-                columns_add(rows, column, row, sum);
+                columns_add(rows, column, row, step, sum);
                 column += CPU_RUN * rows;
-                row += CPU_RUN * TILE_COLUMNS;
+                row += CPU_RUN * step;
             }
         }
 #endif
@@ -155,7 +185,7 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
                 UNROLL
                 for (int j = 0; j < vectors; j++)
                     y[j] = v_load(column + j * VL);
-                column += vectors == TILE_VECTORS ? TILE_COLUMNS : runs;
+                column += step;
                 rows_add(rows, vectors, &at, i, &by, y, sum);
             }
         }
@@ -291,7 +321,7 @@ static void edge_whole(int64_t columns, int64_t depth, const float *a, int64_t l
         __builtin_prefetch(c + i * ldc, 1, 3);
     ISA_NAME(TILE_NAME)
     [rows](depth, a, lda, a_offset, b, b_offset, sum, TILE_COLUMNS, CPU_STORE, ahead,
-           runs == TILE_COLUMNS ? CPU_RUNS_OF_ROWS : CPU_NO_RUNS, rows);
+           runs && (TILE_ANY_STEP || runs == TILE_COLUMNS) ? CPU_RUNS_OF_ROWS : CPU_NO_RUNS, rows);
     edge_store(rows, columns, sum, c, ldc, store);
 }
 #if defined TILE_COPY
