@@ -41,7 +41,7 @@ enum { REGISTERS = 16, VL = 4, TILE_ROWS = 6, TILE_VECTORS = 2 }; /* the same, i
 enum { TILE_COLUMNS = TILE_VECTORS * VL };
 /* Whole lines: by halves, 6 rows at a time, Zen 3 takes a third longer than by way of its caches. */
 enum { TILE_STREAMS = VL * 4 == 64 };
-/* In runs, any step from a row of B to the next: 6 x 16 have a register for it. */
+/* In runs, any step from a row of B, or a column of A, to the next: 6 x 16 have registers for them. */
 #if defined CEK_ISA_AVX2
 enum { TILE_ANY_STEP = 1 };
 #else

@@ -31,12 +31,12 @@ enum { CPU_RUN = 4 };
 
 enum { CPU_LOW = 8 }; /* rows: of a low tile */
 
-/* The steps of a stretch, whole runs if it can be, for full tiles of so many rows. Fewer where k would end before each
- * row of C had one, or of low tiles every other: what is done between two stretches costs these more. */
+/* The steps of a stretch for full tiles of so many rows, whole runs if it can be. Of high tiles fewer where k would end
+ * before each row of C had one; of low ones about half of k: what is done between two stretches costs these more. */
 static inline int64_t cpu_stretch(int64_t depth, int rows)
 {
-    if (rows <= CPU_LOW && depth >= 16)
-        return depth < 160 ? depth / 8 * 4 : 80;
+    if (rows <= CPU_LOW)
+        return depth < 160 ? (depth + 15) / 16 * 8 : 80;
     /* 1, from 32 on 2, from 64 on 4, from 128 on 8 */
     return 1 << (27 - __builtin_clz((unsigned)(depth < 128 ? depth : 128) | 16));
 }
@@ -109,7 +109,7 @@ typedef enum { CPU_NO_RUNS = 0, CPU_RUNS_OF_ROWS = 1, CPU_RUNS_OF_COLUMNS = 2 } 
  * windows of images alike; they cost nothing measurable.
  * `runs`: of every CPU_RUN steps from the first on, offsets count on by nr of B and by 1 of A; or they do so all along
  * k, of A by the tile's rows, whose columns lie one after the other (lda is 1). Of tiles that take any step
- * (cpu_kernels) B's count on by the same all along k, whatever it is.
+ * (cpu_kernels) B's count on by the same all along k, whatever it is, and so do A's where columns come in runs.
  * `rows` are those of the table's entry, for functions that stand there more than once. */
 typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,
@@ -189,7 +189,7 @@ typedef struct cpu_op_kernels cpu_op_kernels; /* ops.h: everything but products 
 typedef struct cpu_kernels {
     int mr, nr;                 /* rows and columns of the full tile */
     int streams;                /* tiles know CPU_STREAM */
-    int any_step;               /* tiles take any step from a row of B to the next in runs */
+    int any_step;               /* tiles take any step from a row of B, or a column of A, to the next in runs */
     cpu_gemm_tile *const *gemm; /* [rows], 1 <= rows <= mr */
     cpu_gemm_edge *const *edge; /* the same */
     cpu_gemm_copy *const *copy; /* the same */

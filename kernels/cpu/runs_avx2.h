@@ -13,18 +13,19 @@
 
 /* Where the next run begins, and where the last one ends; an asm has no operands left for these. */
 typedef struct runs_six {
-    const float *a;                 /* of rows: element 0 of A; of columns: the next column */
+    const float *a;                 /* of rows: where offsets count from; of columns: the next column */
     const float *b;                 /* the next row */
     const int32_t *offset, *end;    /* of A: that of the next step, one behind that of the last: whole runs */
-    int64_t a_one, a_three, a_five; /* bytes from a row of A to others */
-    int64_t b_one, b_three;         /* of B */
+    int64_t a_one, a_three, a_five; /* bytes to the first, third, fifth row of A behind one; or column */
+    int64_t b_one, b_three;         /* row of B */
 } runs_six;
 
 _Static_assert(offsetof(runs_six, end) == 24 && offsetof(runs_six, a_five) == 48 && offsetof(runs_six, b_three) == 64,
                "the asm reads it");
 
 /* clang-format off */
-/* rbx: a, r8: b, r11 and rdi: offset and end, rcx, rdx, rsi: A's rows, r9, r10: B's; rax: A's column in this run. */
+/* rbx: a, r8: b, r11 and rdi: offset and end, rcx, rdx, rsi: to A's rows or columns, r9, r10: to B's rows; rax: A's
+ * column at the first step of this run. */
 #define SIX_ROW(i, a)                               \
     "vbroadcastss " a ", %%ymm15\n\t"               \
     "vfmadd231ps %%ymm13, %%ymm15, %[s" #i "0]\n\t" \
@@ -39,14 +40,13 @@ _Static_assert(offsetof(runs_six, end) == 24 && offsetof(runs_six, a_five) == 48
     SIX_STEP(b, at "(%%rax)", at "(%%rax,%%rcx)", at "(%%rax,%%rcx,2)", at "(%%rax,%%rdx)", \
              at "(%%rax,%%rcx,4)", at "(%%rax,%%rsi)")
 
-#define SIX_STEP_OF_COLUMNS(b, at)                                                   \
-    SIX_STEP(b, at "(%%rax)", at "+4(%%rax)", at "+8(%%rax)", at "+12(%%rax)",       \
-             at "+16(%%rax)", at "+20(%%rax)")
+#define SIX_STEP_OF_COLUMNS(b, at) \
+    SIX_STEP(b, "" at, "4" at, "8" at, "12" at, "16" at, "20" at)
 
 #define SIX_SUMS(i) [s##i##0] "+x"(sum[i][0]), [s##i##1] "+x"(sum[i][1])
 
-/* before: all runs; each: a run, whose steps are `step` bytes apart; next: behind it; after: all runs. */
-#define SIX_RUNS(before, each, STEP, step, next, after)                                                        \
+/* before: all runs; each: a run, whose steps are at A's a0 to a3; next: behind it; after: all runs. */
+#define SIX_RUNS(before, each, STEP, a0, a1, a2, a3, next, after)                                                      \
     __asm__ volatile("movq (%[runs]), %%rbx\n\t"                                                               \
                      "movq 8(%[runs]), %%r8\n\t"                                                               \
                      "movq 16(%[runs]), %%r11\n\t"                                                             \
@@ -60,10 +60,10 @@ _Static_assert(offsetof(runs_six, end) == 24 && offsetof(runs_six, a_five) == 48
                      ".p2align 4\n"                                                                            \
                      "0:\n\t"                                                                                  \
                      each                                                                                      \
-                     STEP("(%%r8)", "0")                                                                       \
-                     STEP("(%%r8,%%r9)", step)                                                                 \
-                     STEP("(%%r8,%%r9,2)", "2*" step)                                                          \
-                     STEP("(%%r8,%%r10)", "3*" step)                                                           \
+                     STEP("(%%r8)", a0)                                                                        \
+                     STEP("(%%r8,%%r9)", a1)                                                                   \
+                     STEP("(%%r8,%%r9,2)", a2)                                                                 \
+                     STEP("(%%r8,%%r10)", a3)                                                                  \
                      next                                                                                      \
                      "leaq (%%r8,%%r9,4), %%r8\n\t"                                                            \
                      "addq $16, %%r11\n\t"                                                                     \
@@ -76,19 +76,21 @@ _Static_assert(offsetof(runs_six, end) == 24 && offsetof(runs_six, a_five) == 48
                      : [runs] "r"(runs)                                                                        \
                      : "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11",                     \
                        "xmm13", "xmm14", "xmm15", "cc", "memory")
-/* clang-format on */
 
 /* Rows of A lie along k in each run. */
 V_INLINE void six_rows_add(runs_six *runs, vf sum[6][2])
 {
-    SIX_RUNS("", "movslq (%%r11), %%rax\n\t leaq (%%rbx,%%rax,4), %%rax\n\t", SIX_STEP_OF_ROWS, "4", "", "");
+    SIX_RUNS("", "movslq (%%r11), %%rax\n\tleaq (%%rbx,%%rax,4), %%rax\n\t",
+             SIX_STEP_OF_ROWS, "", "4", "8", "12", "", "");
 }
 
-/* Columns of A lie one after the other. */
+/* Columns of A lie the same distance apart all along k. */
 V_INLINE void six_columns_add(runs_six *runs, vf sum[6][2])
 {
-    SIX_RUNS("movq %%rbx, %%rax\n\t", "", SIX_STEP_OF_COLUMNS, "24", "addq $96, %%rax\n\t",
-             "movq %%rax, (%[runs])\n\t");
+    SIX_RUNS("movq %%rbx, %%rax\n\t", "",
+             SIX_STEP_OF_COLUMNS, "(%%rax)", "(%%rax,%%rcx)", "(%%rax,%%rcx,2)", "(%%rax,%%rdx)",
+             "leaq (%%rax,%%rcx,4), %%rax\n\t", "movq %%rax, (%[runs])\n\t");
 }
+/* clang-format on */
 
 #endif

@@ -17,6 +17,9 @@
  * take every place that L1 has for what is on its way, and A and B would wait behind them. */
 #if defined TILE_SIX
 #include "kernels/cpu/runs_avx2.h"
+enum { HAS_SIX = 1 };
+#else
+enum { HAS_SIX = 0 };
 #endif
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/vector.h"
@@ -98,11 +101,12 @@ V_INLINE void rows_add(int rows, int vectors, const bases *at, int step, strides
 }
 
 #if TILE_RUNS
-/* CPU_RUN steps of k whose columns of A lie one after the other: one pointer has them all. */
-V_INLINE void columns_add(int rows, const float *a, const float *b, int64_t ldb, vf sum[TILE_ROWS][TILE_VECTORS])
+/* CPU_RUN steps of k whose columns of A lie the same distance apart: one pointer has them all. */
+V_INLINE void columns_add(int rows, const float *a, int64_t step_a, const float *b, int64_t step_b,
+                          vf sum[TILE_ROWS][TILE_VECTORS])
 {
     UNROLL
-    for (int step = 0; step < CPU_RUN; step++, a += rows, b += ldb) {
+    for (int step = 0; step < CPU_RUN; step++, a += step_a, b += step_b) {
         vf y[TILE_VECTORS];
         UNROLL
         for (int j = 0; j < TILE_VECTORS; j++)
@@ -127,7 +131,8 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
     const float *meets = c;
     const int64_t rows_ahead = to && depth > 1 ? COPY_AHEAD * (int64_t)(b_offset[1] - b_offset[0]) : 0;
     const int is_part = vectors == 1;
-    const int has_runs = TILE_RUNS && !(__builtin_constant_p(runs) && !runs);
+    const int is_six = HAS_SIX && rows == TILE_ROWS && vectors == TILE_VECTORS;
+    const int has_runs = TILE_RUNS && !is_six && !(__builtin_constant_p(runs) && !runs);
     const int64_t run = runs ? CPU_RUN : INT64_MAX; /* one comparison for both: is it one, and is there one more */
     int left = TILE_STREAMS && store == CPU_STREAM ? 0 : rows;
 
@@ -136,17 +141,20 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
     for (; LOW && left > 0; left--, meets += ldc)
         for (int j = 0; j < vectors; j++)
             __builtin_prefetch(meets + j * VL, 1, 3);
-    /* from a row of B to the next, in runs */
+    /* from a row of B to the next, from a column of A to the next, in runs */
     const int64_t step = !runs || depth < CPU_RUN        ? 0
                          : TILE_ANY_STEP || vectors == 1 ? (int64_t)b_offset[1] - b_offset[0]
                                                          : TILE_COLUMNS;
+#if TILE_RUNS
+    const int64_t step_a = !step || !TILE_ANY_STEP ? rows : (int64_t)a_offset[1] - a_offset[0];
+#endif
     int64_t k = 0;
 #if defined TILE_SIX
-    if (rows == TILE_ROWS && vectors == TILE_VECTORS && step && stretch % CPU_RUN == 0) {
+    if (is_six && step && stretch % CPU_RUN == 0) {
         const int32_t *const end = a_offset + (depth & -CPU_RUN);
         runs_six six = { a, b + *b_offset, a_offset, end, by.one, by.three, by.five, 4 * step, 12 * step };
         if (runs == CPU_RUNS_OF_COLUMNS)
-            six.a += *a_offset;
+            six.a += *a_offset, six.a_one = 4 * step_a, six.a_three = 12 * step_a;
         do {
             six.end = end - six.offset > stretch ? six.offset + stretch : end;
             cpu_ahead_go(ahead);
@@ -170,8 +178,8 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
         if (has_runs && vectors == TILE_VECTORS && runs == CPU_RUNS_OF_COLUMNS) {
             const float *column = a + a_offset[k], *row = b + b_offset[k];
             for (; stop - k >= CPU_RUN; k += CPU_RUN) {
-                columns_add(rows, column, row, step, sum);
-                column += CPU_RUN * rows;
+                columns_add(rows, column, step_a, row, step, sum);
+                column += CPU_RUN * step_a;
                 row += CPU_RUN * step;
             }
         }

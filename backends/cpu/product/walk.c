@@ -170,12 +170,12 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     const int64_t b_panels = ceil_div(groups, panel_tiles * ceil_div(depth, b_stretch));
     f->a.stretch = stretch;
     f->b.stretch = b_stretch;
-    const bool may_run = w->words == NULL && stretch >= CPU_RUN;
+    const bool may_run = w->words == NULL && stretch >= CPU_RUN && depth >= CPU_RUN;
     const bool a_runs = may_run && is_runs(s->a_offset, depth, 1);
     const uint32_t b_step = may_run && cols >= nr ? (uint32_t)s->b_offset[1] - (uint32_t)s->b_offset[0] : 0;
     const bool b_runs = w->kernels->any_step ? b_step && is_whole(s->b_offset, depth, b_step)
                                              : b_step == (uint32_t)nr && is_runs(s->b_offset, depth, b_step);
-    /* rows of the panels whose columns lie one after the other */
+    /* from one column of A to the next: where tiles do not take any step, rows of the panels that have runs */
     const int64_t a_step = w->columns && b_runs && !a_runs && lda == 1 ? s->a_offset[1] : 0;
     const bool by_columns = a_step > 1 && is_whole(s->a_offset, depth, (uint32_t)a_step) &&
                             is_whole(s->b_offset, depth, b_step);
@@ -186,9 +186,9 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     for (int64_t ip = 0, i = 0; i < rows; c += s->a_rows[ip++] * ldc) {
         const int64_t height = s->a_rows[ip];
         const float *a = s->a_panel[ip];
-        const cpu_runs runs = b_runs && a_runs                 ? CPU_RUNS_OF_ROWS
-                              : by_columns && height == a_step ? CPU_RUNS_OF_COLUMNS
-                                                               : CPU_NO_RUNS;
+        const cpu_runs runs = b_runs && a_runs                                           ? CPU_RUNS_OF_ROWS
+                              : by_columns && (w->kernels->any_step || height == a_step) ? CPU_RUNS_OF_COLUMNS
+                                                                                         : CPU_NO_RUNS;
         i += height;
         const float *a_next = !f->panels ? NULL : i < rows ? s->a_panel[ip + 1] : f->a_next;
         cpu_ahead next = a_next ? cpu_ahead_from(a_next, stretch) : cpu_ahead_none(a, stretch);
