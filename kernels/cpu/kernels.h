@@ -107,9 +107,9 @@ typedef enum { CPU_NO_RUNS = 0, CPU_RUNS_OF_ROWS = 1, CPU_RUNS_OF_COLUMNS = 2 } 
  * A(i,k) is a[i * lda + a_offset[k]]; row k of B is nr contiguous floats at b + b_offset[k]; row i
  * of C is at c + i * ldc. Through the tables the tile reads packed panels, strided matrices and
  * windows of images alike; they cost nothing measurable.
- * `runs`: of every CPU_RUN steps from the first on, offsets count on by nr of B and by 1 of A; or they do so all along
- * k, of A by the tile's rows, whose columns lie one after the other (lda is 1). Of tiles that take any step
- * (cpu_kernels) B's count on by the same all along k, whatever it is, and so do A's where columns come in runs.
+ * `runs`: all along k, B's offsets count on by nr; A's by 1 in every CPU_RUN steps from the first on, or all along k by
+ * the tile's rows, whose columns lie one after the other (lda is 1). Tiles that take any step (cpu_kernels) want B's
+ * rows, and in the second case A's columns, the same distance apart, whatever it is.
  * `rows` are those of the table's entry, for functions that stand there more than once. */
 typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,

@@ -1,8 +1,8 @@
 /* runs_avx2.h - runs of k of a full tile of 6 x 16 floats, as AVX2 has them: of 16 registers 15 are taken.
  *
  * Owns: what is done CPU_RUN steps at a time, by an asm: a step is 12 multiply-adds and 8 loads, and whatever comes on
- * top counts, since two threads of one core have too few instructions each. Compilers add up to a
- * third: they move sums about, and bring addresses that have no register from memory for each run.
+ * top counts, since two threads of one core have too few instructions each. Compilers add up to a third: they move
+ * sums about, and bring addresses that have no register from memory for each run.
  * Must not know: what else a tile does. */
 #ifndef CEK_KERNELS_CPU_RUNS_AVX2_H
 #define CEK_KERNELS_CPU_RUNS_AVX2_H
@@ -46,7 +46,7 @@ _Static_assert(offsetof(runs_six, end) == 24 && offsetof(runs_six, a_five) == 48
 #define SIX_SUMS(i) [s##i##0] "+x"(sum[i][0]), [s##i##1] "+x"(sum[i][1])
 
 /* before: all runs; each: a run, whose steps are at A's a0 to a3; next: behind it; after: all runs. */
-#define SIX_RUNS(before, each, STEP, a0, a1, a2, a3, next, after)                                                      \
+#define SIX_RUNS(before, each, STEP, a0, a1, a2, a3, next, after)                                              \
     __asm__ volatile("movq (%[runs]), %%rbx\n\t"                                                               \
                      "movq 8(%[runs]), %%r8\n\t"                                                               \
                      "movq 16(%[runs]), %%r11\n\t"                                                             \

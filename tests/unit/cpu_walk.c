@@ -114,7 +114,8 @@ START_TEST(tiles_ask_for_whole_rows_one_after_the_other)
         LD = 1000,
         ROWS = STRETCHES / PARTS
     };
-    static float a[DEPTH], b[DEPTH * CPU_NR_MAX], to[DEPTH * CPU_NR_MAX], c[CPU_NR_MAX], rows[LD * (ROWS + 1)];
+    static float a[DEPTH * CPU_MR_MAX], b[DEPTH * CPU_NR_MAX], to[DEPTH * CPU_NR_MAX], c[CPU_MR_MAX * CPU_NR_MAX];
+    static float rows[LD * (ROWS + 1)];
     int32_t a_offset[DEPTH], b_offset[DEPTH];
     const cpu_config *config;
 
@@ -122,19 +123,20 @@ START_TEST(tiles_ask_for_whole_rows_one_after_the_other)
         const int nr = config->kernels->nr;
         cek__walk_offsets(a_offset, DEPTH, 1);
         cek__walk_offsets(b_offset, DEPTH, nr);
-        for (int tile = 0; tile < 5; tile++) {
+        for (int tile = 0; tile < 10; tile++) {
+            const int way = tile / 2, height = tile % 2 ? config->kernels->mr : 1;
             cpu_ahead ahead = cpu_ahead_rows(rows, ROWS, COLUMNS, LD), none = cpu_ahead_none(rows, STRETCH);
             ahead.stretch = STRETCH;
             for (int asks = 1; asks >= 0; asks--)
-                if (tile == 0)
-                    config->kernels->copy[1](DEPTH, a, DEPTH, a_offset, b, b_offset, c, nr, CPU_STORE,
-                                             asks ? &ahead : &none, to);
-                else if (tile == 4)
-                    config->kernels->edge[1](nr / 2, DEPTH, a, DEPTH, a_offset, b, b_offset, c, nr, CPU_STORE,
-                                             asks ? &ahead : &none, 0, 1);
+                if (way == 0)
+                    config->kernels->copy[height](DEPTH, a, DEPTH, a_offset, b, b_offset, c, nr, CPU_STORE,
+                                                  asks ? &ahead : &none, to);
+                else if (way == 4)
+                    config->kernels->edge[height](nr / 2, DEPTH, a, DEPTH, a_offset, b, b_offset, c, nr, CPU_STORE,
+                                                  asks ? &ahead : &none, 0, height);
                 else
-                    config->kernels->gemm[1](DEPTH, a, DEPTH, a_offset, b, b_offset, c, nr, CPU_STORE,
-                                             asks ? &ahead : &none, (cpu_runs)(tile - 1), 1);
+                    config->kernels->gemm[height](DEPTH, a, DEPTH, a_offset, b, b_offset, c, nr, CPU_STORE,
+                                                  asks ? &ahead : &none, (cpu_runs)(way - 1), height);
             ck_assert_ptr_eq(none.at, rows);
             ck_assert_ptr_eq(ahead.at, rows + ROWS * LD + CPU_FLOATS_AHEAD);
             ck_assert_ptr_eq(ahead.end, ahead.at + (PARTS - 1) * CPU_FLOATS_AHEAD);
@@ -279,6 +281,61 @@ START_TEST(rows_of_b_that_share_sets_of_l2_do_not_stay_where_they_lie)
 }
 END_TEST
 
+static struct told {
+    int rows, columns, none;
+} told;
+
+static void whole_told(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
+                       const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, cpu_runs runs,
+                       int rows)
+{
+    (void)depth, (void)a, (void)lda, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store;
+    (void)ahead, (void)rows;
+    told.rows += runs == CPU_RUNS_OF_ROWS;
+    told.columns += runs == CPU_RUNS_OF_COLUMNS;
+    told.none += runs == CPU_NO_RUNS;
+}
+
+/* Operands are read where they lie: B's rows and a transposed A's columns are as far apart as the matrices are wide. */
+START_TEST(tiles_that_take_any_step_are_told_of_runs_in_operands_that_lie_in_place)
+{
+    enum { K = 64 };
+    static cpu_gemm_tile *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_told };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int turned = 0; turned < 2; turned++) {
+            const int64_t m = 2 * config->kernels->mr, n = 4 * config->kernels->nr;
+            gemm_desc d = rows_of_memory(m, n, K);
+            cpu_kernels kernels = *config->kernels;
+            cpu_config spied = *config;
+            gemm_plan plan;
+            if (turned)
+                d.a.row_stride = 1, d.a.col_stride = m;
+            kernels.gemm = wholes;
+            spied.kernels = &kernels;
+            spied.near_bytes = 1 << 20;
+            cek__gemm_plan(&d, &spied, 1, &plan);
+            if (!kernels.any_step)
+                continue;
+            ck_assert(!plan.product.thin && !plan.swapped && plan.product.way_a == PACK_DIRECT);
+            void *workspace = guarded(plan.workspace_bytes, 0);
+            float *a = aligned_alloc(64, sizeof *a * (size_t)(m * K));
+            float *b = aligned_alloc(64, sizeof *b * (size_t)(K * n));
+            float *c = calloc((size_t)(m * n), sizeof *c);
+            memset(a, 0, sizeof *a * (size_t)(m * K)), memset(b, 0, sizeof *b * (size_t)(K * n));
+            told = (struct told){ 0 };
+            cek__gemm_run(&plan, NULL, &(gemm_args){ .a = a, .b = b, .c = c }, workspace);
+            EXPECT(told.none == 0 && (turned ? told.columns : told.rows) > 0,
+                   "%s, A %s: %d tiles have runs of rows, %d of columns, %d none", config->isa,
+                   turned ? "transposed" : "as it is", told.rows, told.columns, told.none);
+            free(b);
+            free(c);
+            free(a);
+            guard_free(workspace, plan.workspace_bytes);
+        }
+}
+END_TEST
+
 int main(void)
 {
     memory_keep();
@@ -289,6 +346,7 @@ int main(void)
     tcase_add_test(tests, tiles_ask_for_whole_rows_one_after_the_other);
     tcase_add_test(tests, rows_of_a_far_a_are_asked_for_a_panel_ahead);
     tcase_add_test(tests, rows_of_b_that_share_sets_of_l2_do_not_stay_where_they_lie);
+    tcase_add_test(tests, tiles_that_take_any_step_are_told_of_runs_in_operands_that_lie_in_place);
     suite_add_tcase(suite, tests);
     return suite_run(suite);
 }

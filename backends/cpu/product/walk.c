@@ -173,12 +173,11 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     const bool may_run = w->words == NULL && stretch >= CPU_RUN && depth >= CPU_RUN;
     const bool a_runs = may_run && is_runs(s->a_offset, depth, 1);
     const uint32_t b_step = may_run && cols >= nr ? (uint32_t)s->b_offset[1] - (uint32_t)s->b_offset[0] : 0;
-    const bool b_runs = w->kernels->any_step ? b_step && is_whole(s->b_offset, depth, b_step)
-                                             : b_step == (uint32_t)nr && is_runs(s->b_offset, depth, b_step);
-    /* from one column of A to the next: where tiles do not take any step, rows of the panels that have runs */
+    const bool b_runs = b_step && (w->kernels->any_step || b_step == (uint32_t)nr) &&
+                        is_whole(s->b_offset, depth, b_step);
+    /* from one column of A to the next; panels of as many rows have runs, or all where tiles take any step */
     const int64_t a_step = w->columns && b_runs && !a_runs && lda == 1 ? s->a_offset[1] : 0;
-    const bool by_columns = a_step > 1 && is_whole(s->a_offset, depth, (uint32_t)a_step) &&
-                            is_whole(s->b_offset, depth, b_step);
+    const bool by_columns = a_step > 1 && is_whole(s->a_offset, depth, (uint32_t)a_step);
     const int32_t *edge_offset = from.edge == WALK_APART ? s->edge_offset : s->b_offset;
     const int edge_step = a_runs && cols % nr && from.edge != WALK_PARTS ? edge_offset[1] - edge_offset[0] : 0;
     const int edge_runs = edge_step > 0 && is_runs(edge_offset, depth, (uint32_t)edge_step) ? edge_step : 0;

@@ -80,7 +80,7 @@ typedef struct walk {
     walk_ahead *b_ahead;  /* or NULL: B lies there, and the next block is fetched into L2 during this one's last tiles;
                             of floats full panels, if there is space, are packed by the tiles that read them first, if
                             several will, unless they stay */
-    bool columns;         /* tiles have a way for columns of A that lie one after the other */
+    bool columns;         /* tiles have a way for columns of A that lie the same distance apart */
     bool a_rows_ahead;    /* tiles read rows of A where they lie, far away: the next panel's are fetched into L2 */
     bool b_stays;         /* panels of A are so few that full ones of B are read where they lie, if lines allow it */
     int a_bytes, b_bytes; /* of an element there */
