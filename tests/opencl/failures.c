@@ -144,6 +144,8 @@ START_TEST(half_an_operation_makes_the_queue_fail)
     ck_assert_uint_eq(d.plugin.event_query(event), CEK_OUT_OF_MEMORY);
     ck_assert_uint_eq(d.plugin.device_status(d.dev, NULL, 0), CEK_OK);
     d.plugin.op_destroy(sum);
+    d.plugin.queue_destroy(d.queue); /* the half that was launched may still run, and write */
+    d.queue = NULL;
     d.plugin.mem_free(workspace.mem);
     shut_door(2); /* with the queue that times */
 }
