@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { COLUMNS_MOST = 400, CHARACTER = 8 };
+enum { COLUMNS_MOST = 400, CHARACTER = 8, END = 0 };
 
 static char cells[COLUMNS_MOST][CHARACTER]; /* of the line that the cursor is in */
 static int columns, later, cursor, redraws, colours;
@@ -141,11 +141,32 @@ static void command_run(int slave, const char *output, char **words)
     _exit(99);
 }
 
+/* What is shown, to the END that comes when the command has ended: the terminal stays open until then, for a read that
+ * meets the last one's closing says that nothing is left, whether it is so or not. */
+static int terminal_read(int terminal)
+{
+    for (bool ended = false; !ended;) {
+        unsigned char bytes[4096];
+        const ssize_t n = read(terminal, bytes, sizeof bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return 98;
+        for (ssize_t i = 0; i < n && !ended; i++)
+            if (!(ended = bytes[i] == END))
+                byte(bytes[i], terminal);
+    }
+    if (cells[0][0])
+        line_print("="), putchar('\n');
+    printf("# %d\n", colours);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     char *end;
     const char *output = NULL;
-    int at = 2, status, slave, terminal;
+    int at = 2, status = 0, read_status, slave, terminal;
     columns = argc > 2 ? (int)strtol(argv[1], &end, 10) : 0;
     if (columns > 0 && *end == ':')
         later = (int)strtol(end + 1, NULL, 10);
@@ -162,26 +183,16 @@ int main(int argc, char **argv)
     struct winsize size = { .ws_row = 24, .ws_col = (unsigned short)columns };
     ioctl(terminal, TIOCSWINSZ, &size);
     clock_gettime(CLOCK_MONOTONIC, &start);
-    const pid_t child = fork();
-    if (child < 0)
-        return 99;
-    if (!child) {
-        close(terminal);
+    const pid_t reader = fork();
+    if (!reader)
+        return terminal_read(terminal);
+    close(terminal);
+    const pid_t child = reader < 0 ? -1 : fork();
+    if (!child)
         command_run(slave, output, argv + at);
-    }
-    close(slave);
-    for (;;) {
-        unsigned char bytes[4096];
-        const ssize_t n = read(terminal, bytes, sizeof bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break; /* EIO: nobody has it open any more */
-        for (ssize_t i = 0; i < n; i++)
-            byte(bytes[i], terminal);
-    }
-    if (cells[0][0])
-        line_print("="), putchar('\n');
-    printf("# %d\n", colours);
-    return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 98;
+    if (child > 0)
+        waitpid(child, &status, 0);
+    if (reader < 0 || write(slave, &(char){ END }, 1) != 1 || waitpid(reader, &read_status, 0) != reader || read_status)
+        return 98;
+    return child < 0 ? 99 : WIFEXITED(status) ? WEXITSTATUS(status) : 98;
 }
