@@ -22,11 +22,22 @@ cek_status cek__range_check(const cek_host *host, const char *what, cek_ref ref,
     return CEK_OK;
 }
 
+/* cek__range_check of something that has a name of two parts: only a refusal makes one text of it. */
+static cek_status part_check(const cek__validation *check, const char *sort, const char *name, cek_ref ref,
+                             uint64_t bytes, cek__mem_bytes_fn *mem_bytes, const void *user)
+{
+    uint64_t size;
+    char what[CEK__TEXT_BYTES / 2];
+    if (mem_bytes(user, ref.mem, &size) && ref.offset <= size && bytes <= size - ref.offset)
+        return CEK_OK;
+    snprintf(what, sizeof what, "%s: %s%s", check->kind, sort, name);
+    return cek__range_check(check->host, what, ref, bytes, mem_bytes, user);
+}
+
 static cek_status operand_check(const cek__validation *check, uint32_t slot, cek_ref ref, cek__mem_bytes_fn *mem_bytes,
                                 const void *user)
 {
     const cek__slot *at = &check->request->slots[slot];
-    uint64_t size;
     if (!at->given)
         return ref.mem || ref.offset ? CEK__INVALID(check, "operand %u is given, but was not in the mask", slot)
                                      : CEK_OK;
@@ -35,12 +46,7 @@ static cek_status operand_check(const cek__validation *check, uint32_t slot, cek
     if (ref.offset & (at->align - 1))
         return CEK__INVALID(check, "operand %s: offset %llu is not a multiple of %u", at->name,
                             (unsigned long long)ref.offset, at->align);
-    if (mem_bytes(user, ref.mem, &size) && ref.offset <= size && at->bytes <= size - ref.offset)
-        return CEK_OK;
-    /* Only a refusal builds a text. */
-    char what[CEK__TEXT_BYTES / 2];
-    snprintf(what, sizeof what, "%s: operand %s", check->kind, at->name);
-    return cek__range_check(check->host, what, ref, at->bytes, mem_bytes, user);
+    return part_check(check, "operand ", at->name, ref, at->bytes, mem_bytes, user);
 }
 
 static bool ranges_meet(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
@@ -68,13 +74,11 @@ static cek_status workspace_check(const cek__validation *check, const cek_ref *o
                                   uint64_t bytes, cek__mem_bytes_fn *mem_bytes, const void *user)
 {
     const cek__request *request = check->request;
-    char what[CEK__TEXT_BYTES / 2];
     if (!bytes)
         return CEK_OK;
     if (!workspace.mem)
         return CEK__INVALID(check, "its workspace of %llu bytes is missing", (unsigned long long)bytes);
-    snprintf(what, sizeof what, "%s: workspace", check->kind);
-    CEK__VALIDATE(cek__range_check(check->host, what, workspace, bytes, mem_bytes, user));
+    CEK__VALIDATE(part_check(check, "", "workspace", workspace, bytes, mem_bytes, user));
     if (workspace.offset % CEK_ALIGNMENT)
         return CEK__INVALID(check, "workspace: offset %llu is not a multiple of %u",
                             (unsigned long long)workspace.offset, CEK_ALIGNMENT);

@@ -32,11 +32,12 @@ enum { CPU_RUN = 4 };
 enum { CPU_LOW = 8 }; /* rows: of a low tile */
 
 /* The steps of a stretch for full tiles of so many rows, whole runs if it can be. Of high tiles fewer where k would end
- * before each row of C had one; of low ones about half of k: what is done between two stretches costs these more. */
+ * before each row of C had one; of low ones as many as there are, and at most 80: what is done between two stretches
+ * costs these more. */
 static inline int64_t cpu_stretch(int64_t depth, int rows)
 {
     if (rows <= CPU_LOW)
-        return depth < 160 ? (depth + 15) / 16 * 8 : 80;
+        return depth < 80 ? (depth + 7) / 8 * 8 : 80;
     /* 1, from 32 on 2, from 64 on 4, from 128 on 8 */
     return 1 << (27 - __builtin_clz((unsigned)(depth < 128 ? depth : 128) | 16));
 }

@@ -17,9 +17,6 @@
  * take every place that L1 has for what is on its way, and A and B would wait behind them. */
 #if defined TILE_SIX
 #include "kernels/cpu/runs_avx2.h"
-enum { HAS_SIX = 1 };
-#else
-enum { HAS_SIX = 0 };
 #endif
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/vector.h"
@@ -118,6 +115,48 @@ V_INLINE void columns_add(int rows, const float *a, int64_t step_a, const float 
 }
 #endif
 
+/* What the sums will meet, of all rows: the last line of each. What begins in another one is the tile's before. */
+V_INLINE void meets_ask(int rows, int vectors, const float *c, int64_t ldc)
+{
+    UNROLL
+    for (int i = 0; i < rows; i++, c += ldc)
+        __builtin_prefetch(c + vectors * VL - 1, 1, 3);
+}
+
+/* The last vector of a row has `last` floats. */
+V_INLINE void sums_meet(int rows, int vectors, int64_t last, vf sum[TILE_ROWS][TILE_VECTORS], float *c, int64_t ldc,
+                        cpu_store store)
+{
+    const int is_part = vectors == 1;
+    if (store == CPU_ADD) {
+        const float *from = c;
+        UNROLL
+        for (int i = 0; i < rows; i++, from += ldc) {
+            UNROLL
+            for (int j = 0; j < vectors; j++)
+                sum[i][j] += is_part && HAS_PARTS ? v_load_part(from, last) : v_load(from + j * VL);
+        }
+    }
+    if (TILE_STREAMS && store == CPU_STREAM && (!is_part || last == VL)) {
+        UNROLL
+        for (int i = 0; i < rows; i++, c += ldc) {
+            UNROLL
+            for (int j = 0; j < vectors; j++)
+                v_stream(c + j * VL, sum[i][j]);
+        }
+        return;
+    }
+    UNROLL
+    for (int i = 0; i < rows; i++, c += ldc) {
+        UNROLL
+        for (int j = 0; j < vectors; j++)
+            if (is_part && HAS_PARTS)
+                v_store_part(c, last, sum[i][j]);
+            else
+                v_store(c + j * VL, sum[i][j]);
+    }
+}
+
 /* The innermost loop has one branch, and of additions what multiply-adds leave room for: what else there is to do waits
  * for the end of a stretch of k. */
 V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const float *a, int64_t lda,
@@ -131,16 +170,16 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
     const float *meets = c;
     const int64_t rows_ahead = to && depth > 1 ? COPY_AHEAD * (int64_t)(b_offset[1] - b_offset[0]) : 0;
     const int is_part = vectors == 1;
-    const int is_six = HAS_SIX && rows == TILE_ROWS && vectors == TILE_VECTORS;
-    const int has_runs = TILE_RUNS && !is_six && !(__builtin_constant_p(runs) && !runs);
+    const int has_runs = TILE_RUNS && !(__builtin_constant_p(runs) && !runs);
     const int64_t run = runs ? CPU_RUN : INT64_MAX; /* one comparison for both: is it one, and is there one more */
     int left = TILE_STREAMS && store == CPU_STREAM ? 0 : rows;
 
     if (depth < 1)
         __builtin_unreachable();
-    for (; LOW && left > 0; left--, meets += ldc)
-        for (int j = 0; j < vectors; j++)
-            __builtin_prefetch(meets + j * VL, 1, 3);
+    if (LOW && left > 0) {
+        meets_ask(rows, vectors, c, ldc);
+        left = 0;
+    }
     /* from a row of B to the next, from a column of A to the next, in runs */
     const int64_t step = !runs || depth < CPU_RUN        ? 0
                          : TILE_ANY_STEP || vectors == 1 ? (int64_t)b_offset[1] - b_offset[0]
@@ -149,23 +188,6 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
     const int64_t step_a = !step || !TILE_ANY_STEP ? rows : (int64_t)a_offset[1] - a_offset[0];
 #endif
     int64_t k = 0;
-#if defined TILE_SIX
-    if (is_six && step && stretch % CPU_RUN == 0) {
-        const int32_t *const end = a_offset + (depth & -CPU_RUN);
-        runs_six six = { a, b + *b_offset, a_offset, end, by.one, by.three, by.five, 4 * step, 12 * step };
-        if (runs == CPU_RUNS_OF_COLUMNS)
-            six.a += *a_offset, six.a_one = 4 * step_a, six.a_three = 12 * step_a;
-        do {
-            six.end = end - six.offset > stretch ? six.offset + stretch : end;
-            cpu_ahead_go(ahead);
-            if (runs == CPU_RUNS_OF_COLUMNS)
-                six_columns_add(&six, sum);
-            else
-                six_rows_add(&six, sum);
-        } while (six.offset != end);
-        k = end - a_offset;
-    }
-#endif
     while (k < depth) {
         const int64_t stop = k + stretch < depth ? k + stretch : depth;
         if (left > 0) {
@@ -225,34 +247,66 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
         edge_store(rows, last, part, c, ldc, store);
         return;
     }
-    if (store == CPU_ADD) {
-        const float *from = c;
-        UNROLL
-        for (int i = 0; i < rows; i++, from += ldc) {
-            UNROLL
-            for (int j = 0; j < vectors; j++)
-                sum[i][j] += is_part && HAS_PARTS ? v_load_part(from, last) : v_load(from + j * VL);
-        }
-    }
-    if (TILE_STREAMS && store == CPU_STREAM && (!is_part || last == VL)) {
-        UNROLL
-        for (int i = 0; i < rows; i++, c += ldc) {
-            UNROLL
-            for (int j = 0; j < vectors; j++)
-                v_stream(c + j * VL, sum[i][j]);
-        }
-        return;
-    }
-    UNROLL
-    for (int i = 0; i < rows; i++, c += ldc) {
-        UNROLL
-        for (int j = 0; j < vectors; j++)
-            if (is_part && HAS_PARTS)
-                v_store_part(c, last, sum[i][j]);
-            else
-                v_store(c + j * VL, sum[i][j]);
-    }
+    sums_meet(rows, vectors, last, sum, c, ldc, store);
 }
+
+#if defined TILE_SIX
+/* A full tile whose steps of k come in runs, but for the last ones: of low tiles that are not deep, what stands around
+ * the runs costs as much as they do, and this has less of it than all that a tile may have to do. */
+V_INLINE void tile_of_runs(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
+                           const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,
+                           cpu_runs runs)
+{
+    vf sum[TILE_ROWS][TILE_VECTORS] = { 0 };
+    const int64_t step = 4 * ((int64_t)b_offset[1] - b_offset[0]), stretch = ahead->stretch;
+    const int32_t *const end = a_offset + (depth & -CPU_RUN);
+    strides by = { 4 * lda, 12 * lda, 20 * lda, 0 };
+    runs_six six = { a, b + *b_offset, a_offset, end, by.one, by.three, by.five, step, 3 * step };
+    if (runs == CPU_RUNS_OF_COLUMNS) {
+        six.a += *a_offset;
+        six.a_one = 4 * ((int64_t)a_offset[1] - *a_offset);
+        six.a_three = 3 * six.a_one;
+    }
+    meets_ask(TILE_ROWS, TILE_VECTORS, c, ldc);
+    do {
+        six.end = end - six.offset > stretch ? six.offset + stretch : end;
+        cpu_ahead_go(ahead);
+        if (runs == CPU_RUNS_OF_COLUMNS)
+            six_columns_add(&six, sum);
+        else
+            six_rows_add(&six, sum);
+    } while (six.offset != end);
+    for (int64_t k = end - a_offset; k != depth; k++) {
+        const bases at = bases_of(TILE_ROWS, a + a_offset[k], &by);
+        const vf y[TILE_VECTORS] = { v_load(b + b_offset[k]), v_load(b + b_offset[k] + VL) };
+        rows_add(TILE_ROWS, TILE_VECTORS, &at, 0, &by, y, sum);
+    }
+    sums_meet(TILE_ROWS, TILE_VECTORS, VL, sum, c, ldc, store);
+}
+#endif
+
+#if defined TILE_SIX
+/* Apart: a function that may do both saves and fetches for both. */
+static __attribute__((noinline)) void gemm_6_of_steps(int64_t depth, const float *a, int64_t lda,
+                                                      const int32_t *a_offset, const float *b, const int32_t *b_offset,
+                                                      float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,
+                                                      cpu_runs runs, int entry)
+{
+    (void)runs;
+    (void)entry;
+    tile(TILE_ROWS, TILE_VECTORS, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, CPU_NO_RUNS, NULL);
+}
+
+static void gemm_6(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
+                   const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, cpu_runs runs,
+                   int entry)
+{
+    if (runs && depth >= CPU_RUN && ahead->stretch % CPU_RUN == 0)
+        tile_of_runs(depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, runs);
+    else
+        gemm_6_of_steps(depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, runs, entry);
+}
+#endif
 
 /* Tuned for no processor gcc keeps integers in vector registers where it has no others left, and the ways back take
  * places that multiply-adds want: of one vector of columns, with a load for each of these, a fifth of the time, of 11
@@ -272,15 +326,17 @@ static cpu_gemm_edge edge_whole;
     {                                                                                                            \
         (void)entry;                                                                                             \
         tile(rows, TILE_VECTORS, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, runs, NULL);    \
-    }                                                                                                            \
-    static TUNED void edge_##rows(int64_t columns, int64_t depth, const float *a, int64_t lda,                   \
-                                  const int32_t *a_offset, const float *b, const int32_t *b_offset, float *c,    \
-                                  int64_t ldc, cpu_store store, cpu_ahead *ahead, int runs, int entry)           \
-    {                                                                                                            \
-        if (columns > VL)                                                                                        \
-            edge_whole(columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, runs, entry);        \
-        else                                                                                                     \
-            tile(rows, 1, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, runs, NULL);      \
+    }
+
+#define EDGE(rows)                                                                                            \
+    static TUNED void edge_##rows(int64_t columns, int64_t depth, const float *a, int64_t lda,                \
+                                  const int32_t *a_offset, const float *b, const int32_t *b_offset, float *c, \
+                                  int64_t ldc, cpu_store store, cpu_ahead *ahead, int runs, int entry)        \
+    {                                                                                                         \
+        if (columns > VL)                                                                                     \
+            edge_whole(columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, runs, entry);     \
+        else                                                                                                  \
+            tile(rows, 1, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, runs, NULL);   \
     }
 
 #if defined TILE_COPY
@@ -298,8 +354,13 @@ static cpu_gemm_edge edge_whole;
 #endif
 
 /* clang-format off */
-#define TILES(rows) TILE(rows) COPY(rows)
-TILES(1) TILES(2) TILES(3) TILES(4) TILES(5) TILES(6)
+#define TILES(rows) TILE(rows) EDGE(rows) COPY(rows)
+TILES(1) TILES(2) TILES(3) TILES(4) TILES(5)
+#if defined TILE_SIX
+EDGE(6) COPY(6)
+#else
+TILES(6)
+#endif
 #if defined CEK_ISA_AVX512 || defined CEK_ISA_NEON
 TILES(7) TILES(8) TILES(9) TILES(10) TILES(11) TILES(12)
 #endif

@@ -151,6 +151,54 @@ typedef struct b_block {
     walk_edge edge;
 } b_block;
 
+/* What a block's tiles know of its runs of k; see cpu_gemm_tile. */
+typedef struct block_runs {
+    bool rows;              /* B's full panels have them all along, and rows of A in each */
+    int64_t columns;        /* B's have, and A's columns lie so far apart; 0: neither */
+    const int32_t *offsets; /* of B's last columns */
+    int edge;               /* by what these count on in runs, of rows of A; 0: by no one number */
+} block_runs;
+
+static block_runs runs_of(const walk *w, int64_t cols, int64_t lda, int64_t depth, int64_t stretch, walk_edge edge,
+                          const walk_scratch *s)
+{
+    const int64_t nr = panel_columns(w);
+    block_runs runs = { .offsets = edge == WALK_APART ? s->edge_offset : s->b_offset };
+    if (w->words || stretch < CPU_RUN || depth < CPU_RUN)
+        return runs;
+    const bool a_runs = is_runs(s->a_offset, depth, 1);
+    const uint32_t b_step = cols >= nr ? (uint32_t)s->b_offset[1] - (uint32_t)s->b_offset[0] : 0;
+    const bool b_runs = b_step && (w->kernels->any_step || b_step == (uint32_t)nr) &&
+                        is_whole(s->b_offset, depth, b_step);
+    const int64_t a_step = w->columns && b_runs && !a_runs && lda == 1 ? s->a_offset[1] : 0;
+    const int edge_step = a_runs && cols % nr && edge != WALK_PARTS ? runs.offsets[1] - runs.offsets[0] : 0;
+    runs.rows = a_runs && b_runs;
+    if (a_step > 1 && is_whole(s->a_offset, depth, (uint32_t)a_step))
+        runs.columns = a_step;
+    if (edge_step > 0 && is_runs(runs.offsets, depth, (uint32_t)edge_step))
+        runs.edge = edge_step;
+    return runs;
+}
+
+/* Those of a panel of A: columns of as many rows, or all where tiles take any step. */
+static cpu_runs panel_runs(const walk *w, const block_runs *runs, int64_t height)
+{
+    if (runs->rows)
+        return CPU_RUNS_OF_ROWS;
+    return runs->columns && (w->kernels->any_step || height == runs->columns) ? CPU_RUNS_OF_COLUMNS : CPU_NO_RUNS;
+}
+
+/* How many panels of A, the last ones, bring the next block of B: in shorter stretches where these are few. */
+static int64_t b_ahead_panels(const walk *w, cpu_ahead *b, int64_t panels, int64_t panel_tiles, int64_t depth,
+                              int64_t stretch)
+{
+    const int64_t groups = ceil_div(b->rows * b->width, CPU_FLOATS_AHEAD);
+    const int64_t steps = groups > 0 ? panels * panel_tiles * depth / groups / CPU_RUN * CPU_RUN : stretch;
+    const int64_t shortest = panels == 1 ? CPU_LINES_AHEAD / 2 : CPU_RUN; /* one panel reads two lines of B in a step */
+    b->stretch = w->b_stays || stretch < CPU_RUN ? stretch : least(most(steps, shortest), stretch);
+    return ceil_div(groups, panel_tiles * ceil_div(depth, b->stretch));
+}
+
 /* All tiles of a block: `rows` rows of A against `cols` columns. */
 static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_t depth, float *c, int64_t ldc,
                   cpu_store store, fetch *f, b_block from, const walk_scratch *s)
@@ -161,33 +209,14 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     const int64_t nr = panel_columns(w), panel_tiles = ceil_div(cols, nr);
     const int64_t panels = ceil_div(rows, s->a_rows[0]) + f->behind;
     const int64_t stretch = cpu_stretch(depth, w->words ? w->words->mr : w->kernels->mr);
-    /* of the next block of B, and of the panels of A that bring it: in shorter stretches where these are few */
-    const int64_t groups = ceil_div(f->b.rows * f->b.width, CPU_FLOATS_AHEAD);
-    const int64_t steps = groups > 0 ? panels * panel_tiles * depth / groups / CPU_RUN * CPU_RUN : stretch;
-    /* one panel reads two lines of B in a step */
-    const int64_t shortest = panels == 1 ? CPU_LINES_AHEAD / 2 : CPU_RUN;
-    const int64_t b_stretch = w->b_stays || stretch < CPU_RUN ? stretch : least(most(steps, shortest), stretch);
-    const int64_t b_panels = ceil_div(groups, panel_tiles * ceil_div(depth, b_stretch));
+    const int64_t b_panels = b_ahead_panels(w, &f->b, panels, panel_tiles, depth, stretch);
     f->a.stretch = stretch;
-    f->b.stretch = b_stretch;
-    const bool may_run = w->words == NULL && stretch >= CPU_RUN && depth >= CPU_RUN;
-    const bool a_runs = may_run && is_runs(s->a_offset, depth, 1);
-    const uint32_t b_step = may_run && cols >= nr ? (uint32_t)s->b_offset[1] - (uint32_t)s->b_offset[0] : 0;
-    const bool b_runs = b_step && (w->kernels->any_step || b_step == (uint32_t)nr) &&
-                        is_whole(s->b_offset, depth, b_step);
-    /* from one column of A to the next; panels of as many rows have runs, or all where tiles take any step */
-    const int64_t a_step = w->columns && b_runs && !a_runs && lda == 1 ? s->a_offset[1] : 0;
-    const bool by_columns = a_step > 1 && is_whole(s->a_offset, depth, (uint32_t)a_step);
-    const int32_t *edge_offset = from.edge == WALK_APART ? s->edge_offset : s->b_offset;
-    const int edge_step = a_runs && cols % nr && from.edge != WALK_PARTS ? edge_offset[1] - edge_offset[0] : 0;
-    const int edge_runs = edge_step > 0 && is_runs(edge_offset, depth, (uint32_t)edge_step) ? edge_step : 0;
+    const block_runs block = runs_of(w, cols, lda, depth, stretch, from.edge, s);
 
     for (int64_t ip = 0, i = 0; i < rows; c += s->a_rows[ip++] * ldc) {
         const int64_t height = s->a_rows[ip];
         const float *a = s->a_panel[ip];
-        const cpu_runs runs = b_runs && a_runs                                           ? CPU_RUNS_OF_ROWS
-                              : by_columns && (w->kernels->any_step || height == a_step) ? CPU_RUNS_OF_COLUMNS
-                                                                                         : CPU_NO_RUNS;
+        const cpu_runs runs = panel_runs(w, &block, height);
         i += height;
         const float *a_next = !f->panels ? NULL : i < rows ? s->a_panel[ip + 1] : f->a_next;
         cpu_ahead next = a_next ? cpu_ahead_from(a_next, stretch) : cpu_ahead_none(a, stretch);
@@ -206,8 +235,8 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
                 gemm[height](depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, ldc, store, ahead, runs,
                              (int)height);
             else
-                edge[height](left, depth, a, lda, s->a_offset, b, edge_offset, c + jp * nr, ldc, store, ahead,
-                             edge_runs, (int)height);
+                edge[height](left, depth, a, lda, s->a_offset, b, block.offsets, c + jp * nr, ldc, store, ahead,
+                             block.edge, (int)height);
         }
     }
 }
