@@ -47,7 +47,7 @@ V_INLINE vf add_in_place(vf x, vf y, vf sum)
 }
 #define TILE_ADD add_in_place
 #define TILE_ROW_OF_COLUMN(i, p, y, sum) row_in_place(p, y, sum)
-#define TILE_SIX
+#define TILE_ASM_RUNS
 
 #elif defined CEK_ISA_NEON
 /* NEON multiplies a vector by an element of another: a plain load of 4 bytes, where spreading them takes some

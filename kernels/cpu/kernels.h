@@ -99,7 +99,7 @@ static inline __attribute__((always_inline)) void cpu_ahead_go(cpu_ahead *ahead)
 typedef enum { CPU_STORE, CPU_ADD, CPU_STREAM } cpu_store;
 
 /* What steps of k do whose offsets count on; see cpu_gemm_tile. */
-typedef enum { CPU_NO_RUNS = 0, CPU_RUNS_OF_ROWS = 1, CPU_RUNS_OF_COLUMNS = 2 } cpu_runs;
+typedef enum { CPU_NO_RUNS = 0, CPU_RUNS_OF_ROWS = 1, CPU_RUNS_OF_COLUMNS = 2, CPU_RUNS_OF_B = 3 } cpu_runs;
 
 /* A tile of a product, i < rows, j < nr:
  *
@@ -110,7 +110,8 @@ typedef enum { CPU_NO_RUNS = 0, CPU_RUNS_OF_ROWS = 1, CPU_RUNS_OF_COLUMNS = 2 } 
  * windows of images alike; they cost nothing measurable.
  * `runs`: all along k, B's offsets count on by nr; A's by 1 in every CPU_RUN steps from the first on, or all along k by
  * the tile's rows, whose columns lie one after the other (lda is 1). Tiles that take any step (cpu_kernels) want B's
- * rows, and in the second case A's columns, the same distance apart, whatever it is.
+ * rows, and in the second case A's columns, the same distance apart, whatever it is; and CPU_RUNS_OF_B says that of
+ * B's rows alone.
  * `rows` are those of the table's entry, for functions that stand there more than once. */
 typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,

@@ -1,96 +1,122 @@
-/* runs_avx2.h - runs of k of a full tile of 6 x 16 floats, as AVX2 has them: of 16 registers 15 are taken.
+/* runs_avx2.h - runs of k of tiles of 4 to 6 x 16 floats, as AVX2 has them: of 16 registers six rows take 15.
  *
- * Owns: what is done CPU_RUN steps at a time, by an asm: a step is 12 multiply-adds and 8 loads, and whatever comes on
- * top counts, since two threads of one core have too few instructions each. Compilers add up to a third: they move
- * sums about, and bring addresses that have no register from memory for each run.
+ * Owns: what is done CPU_RUN steps at a time, by an asm: of six rows a step is 12 multiply-adds and 8 loads, and what
+ * comes on top counts, since two threads of one core have too few instructions each. Compilers add up to a third: they
+ * move sums about, and bring addresses that have no register from memory for each run.
  * Must not know: what else a tile does. */
 #ifndef CEK_KERNELS_CPU_RUNS_AVX2_H
 #define CEK_KERNELS_CPU_RUNS_AVX2_H
 
 #include <stddef.h>
 
+#include "kernels/cpu/kernels.h"
 #include "kernels/cpu/isa.h"
 
+enum { RUNS_LEAST_ROWS = 4 }; /* of fewer rows, sums wait for each other, whatever else there is to do */
+
 /* Where the next run begins, and where the last one ends; an asm has no operands left for these. */
-typedef struct runs_six {
-    const float *a;                 /* of rows: where offsets count from; of columns: the next column */
+typedef struct run_places {
+    const float *a;                 /* of columns: the next one; else where offsets count from */
     const float *b;                 /* the next row */
     const int32_t *offset, *end;    /* of A: that of the next step, one behind that of the last: whole runs */
     int64_t a_one, a_three, a_five; /* bytes to the first, third, fifth row of A behind one; or column */
     int64_t b_one, b_three;         /* row of B */
-} runs_six;
+} run_places;
 
-_Static_assert(offsetof(runs_six, end) == 24 && offsetof(runs_six, a_five) == 48 && offsetof(runs_six, b_three) == 64,
+_Static_assert(offsetof(run_places, end) == 24 && offsetof(run_places, a_five) == 48 &&
+                   offsetof(run_places, b_three) == 64,
                "the asm reads it");
 
 /* clang-format off */
 /* rbx: a, r8: b, r11 and rdi: offset and end, rcx, rdx, rsi: to A's rows or columns, r9, r10: to B's rows; rax: A's
- * column at the first step of this run. */
-#define SIX_ROW(i, a)                               \
+ * column at this step or at the first one of this run. */
+#define RUN_ROW(i, a)                               \
     "vbroadcastss " a ", %%ymm15\n\t"               \
     "vfmadd231ps %%ymm13, %%ymm15, %[s" #i "0]\n\t" \
     "vfmadd231ps %%ymm14, %%ymm15, %[s" #i "1]\n\t"
 
-#define SIX_STEP(b, a0, a1, a2, a3, a4, a5) \
-    "vmovups " b ", %%ymm13\n\t"            \
-    "vmovups 32" b ", %%ymm14\n\t"          \
-    SIX_ROW(0, a0) SIX_ROW(1, a1) SIX_ROW(2, a2) SIX_ROW(3, a3) SIX_ROW(4, a4) SIX_ROW(5, a5)
+/* A row of B, and a column of A. */
+#define RUN_STEP_4(b, a0, a1, a2, a3, a4, a5) \
+    "vmovups " b ", %%ymm13\n\t"              \
+    "vmovups 32" b ", %%ymm14\n\t"            \
+    RUN_ROW(0, a0) RUN_ROW(1, a1) RUN_ROW(2, a2) RUN_ROW(3, a3)
+#define RUN_STEP_5(b, a0, a1, a2, a3, a4, a5) RUN_STEP_4(b, a0, a1, a2, a3, , ) RUN_ROW(4, a4)
+#define RUN_STEP_6(b, a0, a1, a2, a3, a4, a5) RUN_STEP_5(b, a0, a1, a2, a3, a4, ) RUN_ROW(5, a5)
 
-#define SIX_STEP_OF_ROWS(b, at)                                                             \
-    SIX_STEP(b, at "(%%rax)", at "(%%rax,%%rcx)", at "(%%rax,%%rcx,2)", at "(%%rax,%%rdx)", \
-             at "(%%rax,%%rcx,4)", at "(%%rax,%%rsi)")
+#define RUN_STEP_OF_ROWS(rows, b, at)                                                                  \
+    RUN_STEP_##rows(b, at "(%%rax)", at "(%%rax,%%rcx)", at "(%%rax,%%rcx,2)", at "(%%rax,%%rdx)",     \
+                    at "(%%rax,%%rcx,4)", at "(%%rax,%%rsi)")
+#define RUN_STEP_OF_COLUMNS(rows, b, at) \
+    RUN_STEP_##rows(b, "" at, "4" at, "8" at, "12" at, "16" at, "20" at)
+#define RUN_STEP_OF_B(rows, b, at)                      \
+    "movslq " at "(%%r11), %%rax\n\t"                   \
+    "leaq (%%rbx,%%rax,4), %%rax\n\t"                   \
+    RUN_STEP_OF_ROWS(rows, b, "")
 
-#define SIX_STEP_OF_COLUMNS(b, at) \
-    SIX_STEP(b, "" at, "4" at, "8" at, "12" at, "16" at, "20" at)
-
-#define SIX_SUMS(i) [s##i##0] "+x"(sum[i][0]), [s##i##1] "+x"(sum[i][1])
+#define RUN_SUM(i) [s##i##0] "+x"(sum[i][0]), [s##i##1] "+x"(sum[i][1])
+#define RUN_SUMS_4 RUN_SUM(0), RUN_SUM(1), RUN_SUM(2), RUN_SUM(3)
+#define RUN_SUMS_5 RUN_SUMS_4, RUN_SUM(4)
+#define RUN_SUMS_6 RUN_SUMS_5, RUN_SUM(5)
 
 /* before: all runs; each: a run, whose steps are at A's a0 to a3; next: behind it; after: all runs. */
-#define SIX_RUNS(before, each, STEP, a0, a1, a2, a3, next, after)                                              \
-    __asm__ volatile("movq (%[runs]), %%rbx\n\t"                                                               \
-                     "movq 8(%[runs]), %%r8\n\t"                                                               \
-                     "movq 16(%[runs]), %%r11\n\t"                                                             \
-                     "movq 24(%[runs]), %%rdi\n\t"                                                             \
-                     "movq 32(%[runs]), %%rcx\n\t"                                                             \
-                     "movq 40(%[runs]), %%rdx\n\t"                                                             \
-                     "movq 48(%[runs]), %%rsi\n\t"                                                             \
-                     "movq 56(%[runs]), %%r9\n\t"                                                              \
-                     "movq 64(%[runs]), %%r10\n\t"                                                             \
-                     before                                                                                    \
-                     ".p2align 4\n"                                                                            \
-                     "0:\n\t"                                                                                  \
-                     each                                                                                      \
-                     STEP("(%%r8)", a0)                                                                        \
-                     STEP("(%%r8,%%r9)", a1)                                                                   \
-                     STEP("(%%r8,%%r9,2)", a2)                                                                 \
-                     STEP("(%%r8,%%r10)", a3)                                                                  \
-                     next                                                                                      \
-                     "leaq (%%r8,%%r9,4), %%r8\n\t"                                                            \
-                     "addq $16, %%r11\n\t"                                                                     \
-                     "cmpq %%rdi, %%r11\n\t"                                                                   \
-                     "jne 0b\n\t"                                                                              \
-                     after                                                                                     \
-                     "movq %%r8, 8(%[runs])\n\t"                                                               \
-                     "movq %%r11, 16(%[runs])"                                                                 \
-                     : SIX_SUMS(0), SIX_SUMS(1), SIX_SUMS(2), SIX_SUMS(3), SIX_SUMS(4), SIX_SUMS(5)            \
-                     : [runs] "r"(runs)                                                                        \
-                     : "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11",                     \
+#define RUNS(rows, before, each, STEP, a0, a1, a2, a3, next, after)  \
+    __asm__ volatile("movq (%[at]), %%rbx\n\t"                       \
+                     "movq 8(%[at]), %%r8\n\t"                       \
+                     "movq 16(%[at]), %%r11\n\t"                     \
+                     "movq 24(%[at]), %%rdi\n\t"                     \
+                     "movq 32(%[at]), %%rcx\n\t"                     \
+                     "movq 40(%[at]), %%rdx\n\t"                     \
+                     "movq 48(%[at]), %%rsi\n\t"                     \
+                     "movq 56(%[at]), %%r9\n\t"                      \
+                     "movq 64(%[at]), %%r10\n\t"                     \
+                     before                                          \
+                     ".p2align 4\n"                                  \
+                     "0:\n\t"                                        \
+                     each                                            \
+                     STEP(rows, "(%%r8)", a0)                        \
+                     STEP(rows, "(%%r8,%%r9)", a1)                   \
+                     STEP(rows, "(%%r8,%%r9,2)", a2)                 \
+                     STEP(rows, "(%%r8,%%r10)", a3)                  \
+                     next                                            \
+                     "leaq (%%r8,%%r9,4), %%r8\n\t"                  \
+                     "addq $16, %%r11\n\t"                           \
+                     "cmpq %%rdi, %%r11\n\t"                         \
+                     "jne 0b\n\t"                                    \
+                     after                                           \
+                     "movq %%r8, 8(%[at])\n\t"                       \
+                     "movq %%r11, 16(%[at])"                         \
+                     : RUN_SUMS_##rows                               \
+                     : [at] "r"(at)                                  \
+                     : "rax", "rbx", "rcx", "rdx", "rsi", "rdi",     \
+                       "r8", "r9", "r10", "r11",                     \
                        "xmm13", "xmm14", "xmm15", "cc", "memory")
 
-/* Rows of A lie along k in each run. */
-V_INLINE void six_rows_add(runs_six *runs, vf sum[6][2])
-{
-    SIX_RUNS("", "movslq (%%r11), %%rax\n\tleaq (%%rbx,%%rax,4), %%rax\n\t",
-             SIX_STEP_OF_ROWS, "", "4", "8", "12", "", "");
-}
-
-/* Columns of A lie the same distance apart all along k. */
-V_INLINE void six_columns_add(runs_six *runs, vf sum[6][2])
-{
-    SIX_RUNS("movq %%rbx, %%rax\n\t", "",
-             SIX_STEP_OF_COLUMNS, "(%%rax)", "(%%rax,%%rcx)", "(%%rax,%%rcx,2)", "(%%rax,%%rdx)",
-             "leaq (%%rax,%%rcx,4), %%rax\n\t", "movq %%rax, (%[runs])\n\t");
-}
+/* Rows of A lie along k in each run; its columns lie the same distance apart all along k; or neither. */
+#define RUNS_OF(rows)                                                                                            \
+    V_INLINE void runs_add_##rows(cpu_runs runs, run_places *at, vf sum[][2])                                    \
+    {                                                                                                            \
+        if (runs == CPU_RUNS_OF_ROWS)                                                                            \
+            RUNS(rows, "", "movslq (%%r11), %%rax\n\tleaq (%%rbx,%%rax,4), %%rax\n\t",                           \
+                 RUN_STEP_OF_ROWS, "", "4", "8", "12", "", "");                                                  \
+        else if (runs == CPU_RUNS_OF_COLUMNS)                                                                    \
+            RUNS(rows, "movq %%rbx, %%rax\n\t", "",                                                              \
+                 RUN_STEP_OF_COLUMNS, "(%%rax)", "(%%rax,%%rcx)", "(%%rax,%%rcx,2)", "(%%rax,%%rdx)",            \
+                 "leaq (%%rax,%%rcx,4), %%rax\n\t", "movq %%rax, (%[at])\n\t");                                  \
+        else                                                                                                     \
+            RUNS(rows, "", "", RUN_STEP_OF_B, "", "4", "8", "12", "", "");                                       \
+    }
+RUNS_OF(4)
+RUNS_OF(5)
+RUNS_OF(6)
 /* clang-format on */
+
+V_INLINE void runs_add(int rows, cpu_runs runs, run_places *at, vf sum[][2])
+{
+    switch (rows) {
+    case 4: runs_add_4(runs, at, sum); break;
+    case 5: runs_add_5(runs, at, sum); break;
+    case 6: runs_add_6(runs, at, sum); break;
+    }
+}
 
 #endif

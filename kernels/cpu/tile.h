@@ -6,7 +6,7 @@
  * Whoever includes it says what a word of 4 bytes is: TILE_ALL(p) has it as a TILE_X, every lane of a vector or what
  * multiplies one, TILE_ADD(x, y, sum) multiplies and adds.
  * TILE_RUNS: runs of k are written out; there TILE_ROW_OF_COLUMN(i, p, y, sum) adds to the sums of row i of a column
- * the word at p by all vectors y. TILE_SIX: those of full tiles are AVX2's (runs_avx2.h).
+ * the word at p by all vectors y. TILE_ASM_RUNS: those of the higher tiles are AVX2's (runs_avx2.h).
  * Must not know: where A and B come from (packed panels or the caller's own memory; see
  * cpu_gemm_tile), blocks, threads.
  *
@@ -15,7 +15,7 @@
  *
  * What the sums will meet in C comes nearer while they are made, a row at a time: all rows of a high tile at once would
  * take every place that L1 has for what is on its way, and A and B would wait behind them. */
-#if defined TILE_SIX
+#if defined TILE_ASM_RUNS
 #include "kernels/cpu/runs_avx2.h"
 #endif
 #include "kernels/cpu/table.h"
@@ -250,61 +250,35 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
     sums_meet(rows, vectors, last, sum, c, ldc, store);
 }
 
-#if defined TILE_SIX
-/* A full tile whose steps of k come in runs, but for the last ones: of low tiles that are not deep, what stands around
- * the runs costs as much as they do, and this has less of it than all that a tile may have to do. */
-V_INLINE void tile_of_runs(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
-                           const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,
-                           cpu_runs runs)
+#if defined TILE_ASM_RUNS
+/* A tile whose steps of k come in runs, but for the last ones: of low tiles that are not deep, what stands around the
+ * runs costs as much as they do, and this has less of it than all that a tile may have to do. */
+V_INLINE void tile_of_runs(int rows, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+                           const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
+                           cpu_ahead *ahead, cpu_runs runs)
 {
     vf sum[TILE_ROWS][TILE_VECTORS] = { 0 };
     const int64_t step = 4 * ((int64_t)b_offset[1] - b_offset[0]), stretch = ahead->stretch;
     const int32_t *const end = a_offset + (depth & -CPU_RUN);
     strides by = { 4 * lda, 12 * lda, 20 * lda, 0 };
-    runs_six six = { a, b + *b_offset, a_offset, end, by.one, by.three, by.five, step, 3 * step };
+    run_places at = { a, b + *b_offset, a_offset, end, by.one, by.three, by.five, step, 3 * step };
     if (runs == CPU_RUNS_OF_COLUMNS) {
-        six.a += *a_offset;
-        six.a_one = 4 * ((int64_t)a_offset[1] - *a_offset);
-        six.a_three = 3 * six.a_one;
+        at.a += *a_offset;
+        at.a_one = 4 * ((int64_t)a_offset[1] - *a_offset);
+        at.a_three = 3 * at.a_one;
     }
-    meets_ask(TILE_ROWS, TILE_VECTORS, c, ldc);
+    meets_ask(rows, TILE_VECTORS, c, ldc);
     do {
-        six.end = end - six.offset > stretch ? six.offset + stretch : end;
+        at.end = end - at.offset > stretch ? at.offset + stretch : end;
         cpu_ahead_go(ahead);
-        if (runs == CPU_RUNS_OF_COLUMNS)
-            six_columns_add(&six, sum);
-        else
-            six_rows_add(&six, sum);
-    } while (six.offset != end);
+        runs_add(rows, runs, &at, sum);
+    } while (at.offset != end);
     for (int64_t k = end - a_offset; k != depth; k++) {
-        const bases at = bases_of(TILE_ROWS, a + a_offset[k], &by);
+        const bases column = bases_of(rows, a + a_offset[k], &by);
         const vf y[TILE_VECTORS] = { v_load(b + b_offset[k]), v_load(b + b_offset[k] + VL) };
-        rows_add(TILE_ROWS, TILE_VECTORS, &at, 0, &by, y, sum);
+        rows_add(rows, TILE_VECTORS, &column, 0, &by, y, sum);
     }
-    sums_meet(TILE_ROWS, TILE_VECTORS, VL, sum, c, ldc, store);
-}
-#endif
-
-#if defined TILE_SIX
-/* Apart: a function that may do both saves and fetches for both. */
-static __attribute__((noinline)) void gemm_6_of_steps(int64_t depth, const float *a, int64_t lda,
-                                                      const int32_t *a_offset, const float *b, const int32_t *b_offset,
-                                                      float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,
-                                                      cpu_runs runs, int entry)
-{
-    (void)runs;
-    (void)entry;
-    tile(TILE_ROWS, TILE_VECTORS, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, CPU_NO_RUNS, NULL);
-}
-
-static void gemm_6(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
-                   const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, cpu_runs runs,
-                   int entry)
-{
-    if (runs && depth >= CPU_RUN && ahead->stretch % CPU_RUN == 0)
-        tile_of_runs(depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, runs);
-    else
-        gemm_6_of_steps(depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, runs, entry);
+    sums_meet(rows, TILE_VECTORS, VL, sum, c, ldc, store);
 }
 #endif
 
@@ -319,14 +293,36 @@ static void gemm_6(int64_t depth, const float *a, int64_t lda, const int32_t *a_
 
 static cpu_gemm_edge edge_whole;
 
-#define TILE(rows)                                                                                               \
-    static void gemm_##rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b, \
-                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,   \
-                            cpu_runs runs, int entry)                                                            \
-    {                                                                                                            \
-        (void)entry;                                                                                             \
-        tile(rows, TILE_VECTORS, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, runs, NULL);    \
+#define TILE_PARAMETERS                                                                                           \
+    int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b, const int32_t *b_offset, \
+        float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, cpu_runs runs, int entry
+
+#define TILE(rows)                                                                               \
+    static void gemm_##rows(TILE_PARAMETERS)                                                     \
+    {                                                                                            \
+        (void)entry;                                                                             \
+        tile(rows, TILE_VECTORS, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, \
+             runs == CPU_RUNS_OF_B ? CPU_NO_RUNS : runs, NULL);                                  \
     }
+
+#if defined TILE_ASM_RUNS
+/* Two functions: one that may do both saves and fetches for both. */
+#define HIGHER_TILE(rows)                                                                                            \
+    static __attribute__((noinline)) void gemm_##rows##_of_steps(TILE_PARAMETERS)                                    \
+    {                                                                                                                \
+        (void)runs, (void)entry;                                                                                     \
+        tile(rows, TILE_VECTORS, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, CPU_NO_RUNS, NULL); \
+    }                                                                                                                \
+    static void gemm_##rows(TILE_PARAMETERS)                                                                         \
+    {                                                                                                                \
+        if (runs && depth >= CPU_RUN && ahead->stretch % CPU_RUN == 0)                                               \
+            tile_of_runs(rows, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, runs);                    \
+        else                                                                                                         \
+            gemm_##rows##_of_steps(depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, runs, entry);         \
+    }
+#else
+#define HIGHER_TILE(rows) TILE(rows)
+#endif
 
 #define EDGE(rows)                                                                                            \
     static TUNED void edge_##rows(int64_t columns, int64_t depth, const float *a, int64_t lda,                \
@@ -355,12 +351,9 @@ static cpu_gemm_edge edge_whole;
 
 /* clang-format off */
 #define TILES(rows) TILE(rows) EDGE(rows) COPY(rows)
-TILES(1) TILES(2) TILES(3) TILES(4) TILES(5)
-#if defined TILE_SIX
-EDGE(6) COPY(6)
-#else
-TILES(6)
-#endif
+#define HIGHER_TILES(rows) HIGHER_TILE(rows) EDGE(rows) COPY(rows)
+TILES(1) TILES(2) TILES(3)
+HIGHER_TILES(4) HIGHER_TILES(5) HIGHER_TILES(6)
 #if defined CEK_ISA_AVX512 || defined CEK_ISA_NEON
 TILES(7) TILES(8) TILES(9) TILES(10) TILES(11) TILES(12)
 #endif

@@ -153,8 +153,9 @@ typedef struct b_block {
 
 /* What a block's tiles know of its runs of k; see cpu_gemm_tile. */
 typedef struct block_runs {
-    bool rows;              /* B's full panels have them all along, and rows of A in each */
-    int64_t columns;        /* B's have, and A's columns lie so far apart; 0: neither */
+    bool b;                 /* B's full panels have them all along */
+    bool rows;              /* and rows of A in each */
+    int64_t columns;        /* or A's columns lie so far apart all along; 0: they do not */
     const int32_t *offsets; /* of B's last columns */
     int edge;               /* by what these count on in runs, of rows of A; 0: by no one number */
 } block_runs;
@@ -168,11 +169,10 @@ static block_runs runs_of(const walk *w, int64_t cols, int64_t lda, int64_t dept
         return runs;
     const bool a_runs = is_runs(s->a_offset, depth, 1);
     const uint32_t b_step = cols >= nr ? (uint32_t)s->b_offset[1] - (uint32_t)s->b_offset[0] : 0;
-    const bool b_runs = b_step && (w->kernels->any_step || b_step == (uint32_t)nr) &&
-                        is_whole(s->b_offset, depth, b_step);
-    const int64_t a_step = w->columns && b_runs && !a_runs && lda == 1 ? s->a_offset[1] : 0;
+    runs.b = b_step && (w->kernels->any_step || b_step == (uint32_t)nr) && is_whole(s->b_offset, depth, b_step);
+    runs.rows = a_runs && runs.b;
+    const int64_t a_step = w->columns && runs.b && !a_runs && lda == 1 ? s->a_offset[1] : 0;
     const int edge_step = a_runs && cols % nr && edge != WALK_PARTS ? runs.offsets[1] - runs.offsets[0] : 0;
-    runs.rows = a_runs && b_runs;
     if (a_step > 1 && is_whole(s->a_offset, depth, (uint32_t)a_step))
         runs.columns = a_step;
     if (edge_step > 0 && is_runs(runs.offsets, depth, (uint32_t)edge_step))
@@ -185,7 +185,9 @@ static cpu_runs panel_runs(const walk *w, const block_runs *runs, int64_t height
 {
     if (runs->rows)
         return CPU_RUNS_OF_ROWS;
-    return runs->columns && (w->kernels->any_step || height == runs->columns) ? CPU_RUNS_OF_COLUMNS : CPU_NO_RUNS;
+    if (runs->columns && (w->kernels->any_step || height == runs->columns))
+        return CPU_RUNS_OF_COLUMNS;
+    return runs->b && w->kernels->any_step ? CPU_RUNS_OF_B : CPU_NO_RUNS;
 }
 
 /* How many panels of A, the last ones, bring the next block of B: in shorter stretches where these are few. */
