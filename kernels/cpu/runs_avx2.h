@@ -2,17 +2,16 @@
  *
  * Owns: what is done CPU_RUN steps at a time, by an asm: of six rows a step is 12 multiply-adds and 8 loads, and what
  * comes on top counts, since two threads of one core have too few instructions each. Compilers add up to a third: they
- * move sums about, and bring addresses that have no register from memory for each run.
+ * move sums about, and bring addresses that have no register from memory for each run. Of fewer than four rows sums
+ * wait for each other, whatever else there is to do.
  * Must not know: what else a tile does. */
 #ifndef CEK_KERNELS_CPU_RUNS_AVX2_H
 #define CEK_KERNELS_CPU_RUNS_AVX2_H
 
 #include <stddef.h>
 
-#include "kernels/cpu/kernels.h"
 #include "kernels/cpu/isa.h"
-
-enum { RUNS_LEAST_ROWS = 4 }; /* of fewer rows, sums wait for each other, whatever else there is to do */
+#include "kernels/cpu/kernels.h"
 
 /* Where the next run begins, and where the last one ends; an asm has no operands left for these. */
 typedef struct run_places {

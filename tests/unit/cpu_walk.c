@@ -283,6 +283,7 @@ END_TEST
 
 static struct told {
     int rows, columns, none;
+    int64_t shortest; /* stretch */
 } told;
 
 static void whole_told(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
@@ -290,13 +291,15 @@ static void whole_told(int64_t depth, const float *a, int64_t lda, const int32_t
                        int rows)
 {
     (void)depth, (void)a, (void)lda, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store;
-    (void)ahead, (void)rows;
+    (void)rows;
+    told.shortest = ahead->stretch < told.shortest ? ahead->stretch : told.shortest;
     told.rows += runs == CPU_RUNS_OF_ROWS;
     told.columns += runs == CPU_RUNS_OF_COLUMNS;
     told.none += runs == CPU_NO_RUNS;
 }
 
-/* Operands are read where they lie: B's rows and a transposed A's columns are as far apart as the matrices are wide. */
+/* Operands are read where they lie: B's rows and a transposed A's columns are as far apart as the matrices are wide.
+ * Where k is short, all of it is one stretch of low tiles. */
 START_TEST(tiles_that_take_any_step_are_told_of_runs_in_operands_that_lie_in_place)
 {
     enum { K = 64 };
@@ -323,11 +326,13 @@ START_TEST(tiles_that_take_any_step_are_told_of_runs_in_operands_that_lie_in_pla
             float *b = aligned_alloc(64, sizeof *b * (size_t)(K * n));
             float *c = calloc((size_t)(m * n), sizeof *c);
             memset(a, 0, sizeof *a * (size_t)(m * K)), memset(b, 0, sizeof *b * (size_t)(K * n));
-            told = (struct told){ 0 };
+            told = (struct told){ .shortest = INT64_MAX };
             cek__gemm_run(&plan, NULL, &(gemm_args){ .a = a, .b = b, .c = c }, workspace);
             EXPECT(told.none == 0 && (turned ? told.columns : told.rows) > 0,
                    "%s, A %s: %d tiles have runs of rows, %d of columns, %d none", config->isa,
                    turned ? "transposed" : "as it is", told.rows, told.columns, told.none);
+            EXPECT(kernels.mr > CPU_LOW || told.shortest == K, "%s: stretches of %ld steps", config->isa,
+                   (long)told.shortest);
             free(b);
             free(c);
             free(a);
