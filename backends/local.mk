@@ -126,6 +126,8 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/product/gemm.c \
     %D%/cpu/product/gemm.h \
     %D%/cpu/product/matrix.h \
+    %D%/cpu/product/offsets.c \
+    %D%/cpu/product/offsets.h \
     %D%/cpu/product/pack.c \
     %D%/cpu/product/pack.h \
     %D%/cpu/product/pack_words.c \

@@ -117,23 +117,25 @@ static void tile(int rows, int64_t columns, int64_t depth, const float *a, int64
         rows_take(rows, columns, sums, c, ldc, store);
 }
 
-static void gemm(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
-                 const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, cpu_runs runs,
-                 int rows)
+static void gemm(int64_t tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+                 const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
+                 cpu_ahead *ahead, cpu_runs runs, int rows)
 {
     (void)runs;
-    tile(rows, COLUMNS, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead);
+    for (; tiles > 0; tiles--, b++, c += COLUMNS)
+        tile(rows, COLUMNS, depth, a, lda, a_offset, *b, b_offset, c, ldc, store, ahead);
 }
 
 static void edge(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
-                 const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, int runs, int rows)
+                 const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, cpu_runs runs,
+                 int rows)
 {
     (void)runs;
     tile(rows, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead);
 }
 
 /* One function whatever the rows. */
-static cpu_gemm_tile *const tiles[CPU_MR_MAX + 1] = { [1 ... ROWS] = gemm };
+static cpu_gemm_tiles *const tiles[CPU_MR_MAX + 1] = { [1 ... ROWS] = gemm };
 static cpu_gemm_edge *const edges[CPU_MR_MAX + 1] = { [1 ... ROWS] = edge };
 
 extern const cpu_words ISA_NAME(cek__bf16_words);

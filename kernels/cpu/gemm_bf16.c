@@ -20,7 +20,7 @@ V_INLINE vf add_pairs(vf a, vf b, vf sum)
     return (vf)_mm512_dpbf16_ps((__m512)sum, (__m512bh)a, (__m512bh)b);
 }
 
-extern cpu_gemm_tile *const ISA_NAME(gemm_bf16_tiles)[CPU_MR_MAX + 1];
+extern cpu_gemm_tiles *const ISA_NAME(gemm_bf16_tiles)[CPU_MR_MAX + 1];
 extern cpu_gemm_edge *const ISA_NAME(gemm_bf16_edges)[CPU_MR_MAX + 1];
 #define TILE_NAME gemm_bf16_tiles
 #define TILE_EDGE gemm_bf16_edges

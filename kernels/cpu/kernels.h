@@ -98,36 +98,36 @@ static inline __attribute__((always_inline)) void cpu_ahead_go(cpu_ahead *ahead)
  * called before anyone else reads them. */
 typedef enum { CPU_STORE, CPU_ADD, CPU_STREAM } cpu_store;
 
-/* What steps of k do whose offsets count on; see cpu_gemm_tile. */
+/* What steps of k do whose offsets count on; see cpu_gemm_tiles. */
 typedef enum { CPU_NO_RUNS = 0, CPU_RUNS_OF_ROWS = 1, CPU_RUNS_OF_COLUMNS = 2, CPU_RUNS_OF_B = 3 } cpu_runs;
 
-/* A tile of a product, i < rows, j < nr:
+/* Tiles of a product that lie side by side along rows of C; each, i < rows, j < nr:
  *
  *     C[i][j] = (CPU_ADD ? C[i][j] : 0) + sum over k of A(i,k) * B(k,j)
  *
- * A(i,k) is a[i * lda + a_offset[k]]; row k of B is nr contiguous floats at b + b_offset[k]; row i
- * of C is at c + i * ldc. Through the tables the tile reads packed panels, strided matrices and
- * windows of images alike; they cost nothing measurable.
+ * A(i,k) is a[i * lda + a_offset[k]]; row k of B is nr contiguous floats at *b + b_offset[k]; row i
+ * of C is at c + i * ldc. The next tile's are at b[1] and at c + nr. Through the tables tiles read packed panels,
+ * strided matrices and windows of images alike; they cost nothing measurable.
  * `runs`: all along k, B's offsets count on by nr; A's by 1 in every CPU_RUN steps from the first on, or all along k by
  * the tile's rows, whose columns lie one after the other (lda is 1). Tiles that take any step (cpu_kernels) want B's
  * rows, and in the second case A's columns, the same distance apart, whatever it is; and CPU_RUNS_OF_B says that of
  * B's rows alone.
  * `rows` are those of the table's entry, for functions that stand there more than once. */
-typedef void cpu_gemm_tile(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
-                           const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,
-                           cpu_runs runs, int rows);
+typedef void cpu_gemm_tiles(int64_t tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+                            const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
+                            cpu_ahead *ahead, cpu_runs runs, int rows);
 
-/* The same, and row k of B is written to to + k * nr: a panel is packed by the first rows of A that it meets. */
+/* One tile, whose row k of B is written to to + k * nr, too: a panel is packed by the first rows of A that it meets. */
 typedef void cpu_gemm_copy(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
                            const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,
                            float *to);
 
-/* As cpu_gemm_tile of fewer columns, 1 <= columns < nr: half of them cost half. Nothing beyond them is written to C.
- * Of B's rows nr floats are read; where columns <= nr / 2 no more than these, but nr / 2 where B comes in runs. `runs`:
- * 0, or by what B's offsets count on in runs. */
+/* As one tile of fewer columns, 1 <= columns < nr: half of them cost half. Nothing beyond them is written to C.
+ * Of B's rows nr floats are read; where columns <= nr / 2 no more than these, but nr / 2 where B comes in runs, whose
+ * rows may then lie any one distance apart. */
 typedef void cpu_gemm_edge(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
                            const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
-                           cpu_ahead *ahead, int runs, int rows);
+                           cpu_ahead *ahead, cpu_runs runs, int rows);
 
 /* A product of a few rows, whose B is read once, where it lies:
  *
@@ -152,9 +152,9 @@ typedef struct cpu_thin {
 typedef struct cpu_words {
     cpu_type type; /* of both operands */
     int unit;
-    int mr, nr;                 /* rows and columns of the full tile */
-    cpu_gemm_tile *const *gemm; /* [rows], as cpu_kernels'; need not fetch ahead */
-    cpu_gemm_edge *const *edge; /* the same */
+    int mr, nr;                  /* rows and columns of the full tile */
+    cpu_gemm_tiles *const *gemm; /* [rows], as cpu_kernels'; need not fetch ahead */
+    cpu_gemm_edge *const *edge;  /* the same */
     int step;   /* words of k that are taken at once: depth is a multiple, and zeros fill up what is missing */
     int height; /* rows that are taken at once: panels of A begin at multiples, and may be read to the next one */
     int pace;   /* vectors of words multiplied by an element in the time of a multiply-add of floats */
@@ -189,12 +189,12 @@ enum { CPU_WINOGRADS = 2 }; /* the smaller first */
 typedef struct cpu_op_kernels cpu_op_kernels; /* ops.h: everything but products and convolutions */
 
 typedef struct cpu_kernels {
-    int mr, nr;                 /* rows and columns of the full tile */
-    int streams;                /* tiles know CPU_STREAM */
-    int any_step;               /* tiles take any step from a row of B, or a column of A, to the next in runs */
-    cpu_gemm_tile *const *gemm; /* [rows], 1 <= rows <= mr */
-    cpu_gemm_edge *const *edge; /* the same */
-    cpu_gemm_copy *const *copy; /* the same */
+    int mr, nr;                  /* rows and columns of the full tile */
+    int streams;                 /* tiles know CPU_STREAM */
+    int any_step;                /* tiles take any step from a row of B, or a column of A, to the next in runs */
+    cpu_gemm_tiles *const *gemm; /* [rows], 1 <= rows <= mr */
+    cpu_gemm_edge *const *edge;  /* the same */
+    cpu_gemm_copy *const *copy;  /* the same */
     void (*drain)(void);
     void (*thin)(const cpu_thin *product);
     /* out[i * ldout + r] = sum over k of x[i * ldx + k] * w[r * ldw + k], i < xs, r < rows */

@@ -6,7 +6,7 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/kernels.h"
 
-extern cpu_gemm_tile *const ISA_NAME(gemm_f32_tiles)[CPU_MR_MAX + 1];
+extern cpu_gemm_tiles *const ISA_NAME(gemm_f32_tiles)[CPU_MR_MAX + 1];
 extern cpu_gemm_edge *const ISA_NAME(gemm_f32_edges)[CPU_MR_MAX + 1];
 extern cpu_gemm_copy *const ISA_NAME(gemm_f32_copies)[CPU_MR_MAX + 1];
 void ISA_NAME(drain)(void);

@@ -160,6 +160,7 @@ START_TEST(a_tile_has_the_rows_and_columns_that_it_is_asked_for)
     const cpu_words *w = cek__config_select("amx-model")->bf16;
     static uint16_t a[32][2 * DEPTH], b[DEPTH][32][2];
     static float c[33 * LD] __attribute__((aligned(64)));
+    const float *panel = (const float *)(const void *)b;
     int32_t a_offset[DEPTH], b_offset[DEPTH];
     uint32_t state = 1;
 
@@ -182,8 +183,8 @@ START_TEST(a_tile_has_the_rows_and_columns_that_it_is_asked_for)
                 c[i] = (float)i;
             const int64_t ld = store == CPU_STREAM ? 32 : LD; /* rows aligned to 64 bytes */
             if (columns == 32)
-                w->gemm[rows](DEPTH, (const float *)(const void *)a, DEPTH, a_offset, (const float *)(const void *)b,
-                              b_offset, c, ld, store, NULL, 0, rows);
+                w->gemm[rows](1, DEPTH, (const float *)(const void *)a, DEPTH, a_offset, &panel, b_offset, c, ld, store,
+                              NULL, 0, rows);
             else
                 w->edge[rows](columns, DEPTH, (const float *)(const void *)a, DEPTH, a_offset,
                               (const float *)(const void *)b, b_offset, c, ld, store, NULL, 0, rows);
@@ -205,13 +206,14 @@ START_TEST(a_tile_without_a_begin_faults)
 {
     const cpu_words *w = cek__config_select("amx-model")->bf16;
     float zeros[32 * 16] = { 0 }, c[32 * 32];
+    const float *panel = zeros;
     int32_t offset[16] = { 0 };
     int status;
     const pid_t child = fork();
 
     ck_assert_int_ge(child, 0);
     if (child == 0) {
-        w->gemm[1](16, zeros, 16, offset, zeros, offset, c, 32, CPU_STORE, NULL, 0, 1);
+        w->gemm[1](1, 16, zeros, 16, offset, &panel, offset, c, 32, CPU_STORE, NULL, 0, 1);
         _exit(0);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);

@@ -358,17 +358,16 @@ START_TEST(windows_of_few_channels_are_read_where_they_lie)
 END_TEST
 
 static struct told {
-    int b, others;
+    int b, columns, others;
 } told;
 
-static void whole_told(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
-                       const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, cpu_runs runs,
-                       int rows)
+static void whole_told(int64_t tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+                       const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
+                       cpu_ahead *ahead, cpu_runs runs, int rows)
 {
     (void)depth, (void)a, (void)lda, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store;
     (void)ahead, (void)rows;
-    told.b += runs == CPU_RUNS_OF_B;
-    told.others += runs != CPU_RUNS_OF_B;
+    *(runs == CPU_RUNS_OF_B ? &told.b : runs == CPU_RUNS_OF_COLUMNS ? &told.columns : &told.others) += (int)tiles;
 }
 
 /* Seven taps of a line are no whole runs, but panels of weights have them; tiles that take no other step than theirs
@@ -376,7 +375,7 @@ static void whole_told(int64_t depth, const float *a, int64_t lda, const int32_t
 START_TEST(tiles_that_take_any_step_are_told_of_runs_that_only_b_has)
 {
     static const geometry seven = { 1, 3, 64, 1, { NONE, { 40, 7, 2, 1, 3, 3 }, { 40, 7, 2, 1, 3, 3 } } };
-    static cpu_gemm_tile *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_told };
+    static cpu_gemm_tiles *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_told };
     const kind k = { .integers = 1 };
     const cpu_config *config;
     problem p;
@@ -391,8 +390,36 @@ START_TEST(tiles_that_take_any_step_are_told_of_runs_that_only_b_has)
         void *workspace = guarded(plan.workspace_bytes, 0);
         told = (struct told){ 0 };
         cek__conv_run(&plan, NULL, &(conv_args){ .x = p.x, .w = p.w, .out = p.y }, workspace);
-        EXPECT(kernels.any_step ? told.b > 0 && !told.others : !told.b && told.others > 0,
+        EXPECT(!told.columns && (kernels.any_step ? told.b > 0 && !told.others : !told.b && told.others > 0),
                "%s: %d tiles have runs of B, %d others", config->isa, told.b, told.others);
+        guard_free(workspace, plan.workspace_bytes);
+    }
+    problem_free(&p);
+}
+END_TEST
+
+/* Of weights both operands are tiles of images, whose channels lie side by side. */
+START_TEST(tiles_that_take_any_step_are_told_of_columns_of_transformed_gradients)
+{
+    static const geometry three = { 8, 64, 64, 1, { NONE, { 28, 3, 1, 1, 1, 1 }, { 28, 3, 1, 1, 1, 1 } } };
+    static cpu_gemm_tiles *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_told };
+    const kind k = { 0 };
+    const cpu_config *config;
+    problem p;
+    problem_make(&three, &k, CONV_BACKWARD_WEIGHTS, &p);
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        cpu_kernels kernels = *config->kernels;
+        cpu_config spied = *config;
+        conv_plan plan;
+        kernels.gemm = wholes;
+        spied.kernels = &kernels;
+        cek__conv_plan(&p.d, &spied, 1, &plan);
+        ck_assert_msg(plan.inexact, "%s: %s", config->isa, plan.algorithm);
+        void *workspace = guarded(plan.workspace_bytes, 0);
+        told = (struct told){ 0 };
+        cek__conv_run(&plan, NULL, &(conv_args){ .x = p.x, .y = p.y, .out = p.w }, workspace);
+        EXPECT(!told.b && (kernels.any_step ? told.columns > 0 && !told.others : told.others > 0),
+               "%s: %d tiles have runs of columns, %d others", config->isa, told.columns, told.others);
         guard_free(workspace, plan.workspace_bytes);
     }
     problem_free(&p);
@@ -419,6 +446,7 @@ int main(void)
     tcase_add_loop_test(tests, pixels_are_taken_together_where_they_fill_vectors, CONV_FORWARD,
                         CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_test(tests, tiles_that_take_any_step_are_told_of_runs_that_only_b_has);
+    tcase_add_test(tests, tiles_that_take_any_step_are_told_of_columns_of_transformed_gradients);
     suite_add_tcase(suite, tests);
     return suite_run(suite);
 }

@@ -3,6 +3,8 @@
  */
 #include "tests/unit/gemm_problem.h"
 
+#include <limits.h>
+
 /* A walk over rows of memory: ones as A, B[k][j] = k + j, and how many columns were to be packed. */
 enum { WALK_ROWS = CPU_MR_MAX + 1, WALK_COLUMNS = 2 * CPU_NR_MAX + 1, WALK_DEPTH = 9, WALK_APART_MOST = 3072 };
 typedef struct lying {
@@ -18,7 +20,7 @@ static int64_t lying_a(const void *source, int64_t row, int64_t rows, int64_t k,
 {
     const lying *l = source;
     cek__walk_panels(l->kernels->mr, l->a + row * WALK_DEPTH + k, WALK_DEPTH, rows, depth, to);
-    cek__walk_offsets(to->a_offset, depth, 1);
+    cek__offsets_make(to->a_offset, depth, 1);
     return WALK_DEPTH;
 }
 
@@ -116,13 +118,14 @@ START_TEST(tiles_ask_for_whole_rows_one_after_the_other)
     };
     static float a[DEPTH * CPU_MR_MAX], b[DEPTH * CPU_NR_MAX], to[DEPTH * CPU_NR_MAX], c[CPU_MR_MAX * CPU_NR_MAX];
     static float rows[LD * (ROWS + 1)];
+    const float *panel = b;
     int32_t a_offset[DEPTH], b_offset[DEPTH];
     const cpu_config *config;
 
     for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
         const int nr = config->kernels->nr;
-        cek__walk_offsets(a_offset, DEPTH, 1);
-        cek__walk_offsets(b_offset, DEPTH, nr);
+        cek__offsets_make(a_offset, DEPTH, 1);
+        cek__offsets_make(b_offset, DEPTH, nr);
         for (int tile = 0; tile < 10; tile++) {
             const int way = tile / 2, height = tile % 2 ? config->kernels->mr : 1;
             cpu_ahead ahead = cpu_ahead_rows(rows, ROWS, COLUMNS, LD), none = cpu_ahead_none(rows, STRETCH);
@@ -135,7 +138,7 @@ START_TEST(tiles_ask_for_whole_rows_one_after_the_other)
                     config->kernels->edge[height](nr / 2, DEPTH, a, DEPTH, a_offset, b, b_offset, c, nr, CPU_STORE,
                                                   asks ? &ahead : &none, 0, height);
                 else
-                    config->kernels->gemm[height](DEPTH, a, DEPTH, a_offset, b, b_offset, c, nr, CPU_STORE,
+                    config->kernels->gemm[height](1, DEPTH, a, DEPTH, a_offset, &panel, b_offset, c, nr, CPU_STORE,
                                                   asks ? &ahead : &none, (cpu_runs)(way - 1), height);
             ck_assert_ptr_eq(none.at, rows);
             ck_assert_ptr_eq(ahead.at, rows + ROWS * LD + CPU_FLOATS_AHEAD);
@@ -151,33 +154,33 @@ static struct asked {
     int tiles, rows_of_a;
 } asked;
 
-static void tile_asked(const float *a, int64_t lda, int rows, const cpu_ahead *ahead)
+static void tiles_asked(int tiles, const float *a, int64_t lda, int rows, const cpu_ahead *ahead)
 {
-    asked.tiles++;
-    asked.rows_of_a += ahead->at == a + rows * lda && ahead->rows == rows && ahead->ld == lda;
+    asked.tiles += tiles;
+    asked.rows_of_a += ahead->at == a + rows * lda && ahead->rows == rows && ahead->ld == lda ? tiles : 0;
 }
 
-static void whole_asked(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
-                        const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,
-                        cpu_runs runs, int rows)
+static void whole_asked(int64_t tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+                        const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
+                        cpu_ahead *ahead, cpu_runs runs, int rows)
 {
     (void)depth, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store, (void)runs;
-    tile_asked(a, lda, rows, ahead);
+    tiles_asked((int)tiles, a, lda, rows, ahead);
 }
 
 static void edge_asked(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
                        const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
-                       cpu_ahead *ahead, int runs, int rows)
+                       cpu_ahead *ahead, cpu_runs runs, int rows)
 {
     (void)columns, (void)depth, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store, (void)runs;
-    tile_asked(a, lda, rows, ahead);
+    tiles_asked(1, a, lda, rows, ahead);
 }
 
 /* Rows of A that lie far away, of full tiles and of edges; of a near one nobody asks for them. */
 START_TEST(rows_of_a_far_a_are_asked_for_a_panel_ahead)
 {
     enum { M = 5 << 10, K = 1 << 10 };
-    static cpu_gemm_tile *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_asked };
+    static cpu_gemm_tiles *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_asked };
     static cpu_gemm_edge *const edges[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = edge_asked };
     const cpu_config *config;
     for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
@@ -218,13 +221,14 @@ static struct read_b {
     int copies, in_place;
 } read_b;
 
-static void whole_counted(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
-                          const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,
-                          cpu_runs runs, int rows)
+static void whole_counted(int64_t tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+                          const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
+                          cpu_ahead *ahead, cpu_runs runs, int rows)
 {
     (void)depth, (void)a, (void)lda, (void)a_offset, (void)b_offset, (void)c, (void)ldc, (void)store, (void)ahead;
     (void)runs, (void)rows;
-    read_b.in_place += b >= read_b.begin && b < read_b.end;
+    for (; tiles > 0; tiles--, b++)
+        read_b.in_place += *b >= read_b.begin && *b < read_b.end;
 }
 
 static void copy_counted(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
@@ -244,7 +248,7 @@ START_TEST(rows_of_b_that_share_sets_of_l2_do_not_stay_where_they_lie)
         int64_t apart;
         int meet, late;
     } rows[] = { { 512, 0, 0 }, { 2048, 1, 1 }, { 2064, 0, 0 }, { 4096, 1, 0 }, { 4112, 0, 0 }, { 16384, 1, 0 } };
-    static cpu_gemm_tile *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_counted };
+    static cpu_gemm_tiles *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_counted };
     static cpu_gemm_copy *const counted[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = copy_counted };
     float *b = aligned_alloc(64, sizeof *b * K * 16384);
     const cpu_config *config;
@@ -282,32 +286,51 @@ START_TEST(rows_of_b_that_share_sets_of_l2_do_not_stay_where_they_lie)
 END_TEST
 
 static struct told {
+    int calls, lowest; /* of whole tiles; rows */
     int rows, columns, none;
     int64_t shortest; /* stretch */
 } told;
 
-static void whole_told(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
-                       const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, cpu_runs runs,
-                       int rows)
+static void tiles_told(int tiles, cpu_runs runs, const cpu_ahead *ahead)
 {
-    (void)depth, (void)a, (void)lda, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store;
-    (void)rows;
     told.shortest = ahead->stretch < told.shortest ? ahead->stretch : told.shortest;
-    told.rows += runs == CPU_RUNS_OF_ROWS;
-    told.columns += runs == CPU_RUNS_OF_COLUMNS;
-    told.none += runs == CPU_NO_RUNS;
+    told.rows += runs == CPU_RUNS_OF_ROWS ? tiles : 0;
+    told.columns += runs == CPU_RUNS_OF_COLUMNS ? tiles : 0;
+    told.none += runs == CPU_NO_RUNS ? tiles : 0;
 }
 
-/* Operands are read where they lie: B's rows and a transposed A's columns are as far apart as the matrices are wide.
- * Where k is short, all of it is one stretch of low tiles. */
+static void whole_told(int64_t tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+                       const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
+                       cpu_ahead *ahead, cpu_runs runs, int rows)
+{
+    (void)depth, (void)a, (void)lda, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store;
+    tiles_told((int)tiles, runs, ahead);
+    told.calls++;
+    told.lowest = rows < told.lowest ? rows : told.lowest;
+}
+
+static void edge_told(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+                      const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead,
+                      cpu_runs runs, int rows)
+{
+    (void)columns, (void)depth, (void)a, (void)lda, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc;
+    (void)store, (void)rows;
+    tiles_told(1, runs, ahead);
+}
+
+/* Operands are read where they lie: B's rows and a transposed A's columns are as far apart as the matrices are wide,
+ * where there is no full panel of B, too. Where k is short, all of it is one stretch of low tiles, and all tiles of a
+ * panel of A are made at once. */
 START_TEST(tiles_that_take_any_step_are_told_of_runs_in_operands_that_lie_in_place)
 {
     enum { K = 64 };
-    static cpu_gemm_tile *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_told };
+    static cpu_gemm_tiles *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_told };
+    static cpu_gemm_edge *const edges[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = edge_told };
     const cpu_config *config;
     for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
-        for (int turned = 0; turned < 2; turned++) {
-            const int64_t m = 2 * config->kernels->mr, n = 4 * config->kernels->nr;
+        for (int way = 0; way < 4; way++) {
+            const int turned = way % 2, is_edge = way / 2;
+            const int64_t nr = config->kernels->nr, m = 2 * config->kernels->mr, n = is_edge ? nr - 3 : 4 * nr;
             gemm_desc d = rows_of_memory(m, n, K);
             cpu_kernels kernels = *config->kernels;
             cpu_config spied = *config;
@@ -315,6 +338,7 @@ START_TEST(tiles_that_take_any_step_are_told_of_runs_in_operands_that_lie_in_pla
             if (turned)
                 d.a.row_stride = 1, d.a.col_stride = m;
             kernels.gemm = wholes;
+            kernels.edge = edges;
             spied.kernels = &kernels;
             spied.near_bytes = 1 << 20;
             cek__gemm_plan(&d, &spied, 1, &plan);
@@ -326,17 +350,103 @@ START_TEST(tiles_that_take_any_step_are_told_of_runs_in_operands_that_lie_in_pla
             float *b = aligned_alloc(64, sizeof *b * (size_t)(K * n));
             float *c = calloc((size_t)(m * n), sizeof *c);
             memset(a, 0, sizeof *a * (size_t)(m * K)), memset(b, 0, sizeof *b * (size_t)(K * n));
-            told = (struct told){ .shortest = INT64_MAX };
+            told = (struct told){ .shortest = INT64_MAX, .lowest = INT_MAX };
             cek__gemm_run(&plan, NULL, &(gemm_args){ .a = a, .b = b, .c = c }, workspace);
             EXPECT(told.none == 0 && (turned ? told.columns : told.rows) > 0,
-                   "%s, A %s: %d tiles have runs of rows, %d of columns, %d none", config->isa,
-                   turned ? "transposed" : "as it is", told.rows, told.columns, told.none);
+                   "%s, A %s, %s: %d tiles have runs of rows, %d of columns, %d none", config->isa,
+                   turned ? "transposed" : "as it is", is_edge ? "an edge" : "whole", told.rows, told.columns,
+                   told.none);
+            EXPECT(told.calls == (is_edge ? 0 : 2), "%s: %d calls for tiles of two panels of A", config->isa,
+                   told.calls);
             EXPECT(kernels.mr > CPU_LOW || told.shortest == K, "%s: stretches of %ld steps", config->isa,
                    (long)told.shortest);
             free(b);
             free(c);
             free(a);
             guard_free(workspace, plan.workspace_bytes);
+        }
+}
+END_TEST
+
+/* As few panels as there can be, none of one or two rows, which lie in place here. */
+START_TEST(rows_of_a_end_with_no_panel_of_few)
+{
+    enum { K = 64 };
+    static cpu_gemm_tiles *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_told };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int64_t m = config->kernels->mr; m <= 6 * config->kernels->mr; m++) {
+            const int64_t mr = config->kernels->mr, n = 4 * config->kernels->nr;
+            gemm_desc d = rows_of_memory(m, n, K);
+            cpu_kernels kernels = *config->kernels;
+            cpu_config spied = *config;
+            gemm_plan plan;
+            kernels.gemm = wholes;
+            spied.kernels = &kernels;
+            spied.near_bytes = 1 << 20;
+            cek__gemm_plan(&d, &spied, 1, &plan);
+            if (mr < 5 || mr > CPU_LOW || plan.product.thin || plan.swapped)
+                continue;
+            void *workspace = guarded(plan.workspace_bytes, 0);
+            float *a = calloc((size_t)(m * K), sizeof *a), *c = calloc((size_t)(m * n), sizeof *c);
+            float *b = aligned_alloc(64, sizeof *b * (size_t)(K * n));
+            memset(b, 0, sizeof *b * (size_t)(K * n));
+            told = (struct told){ .shortest = INT64_MAX, .lowest = INT_MAX };
+            cek__gemm_run(&plan, NULL, &(gemm_args){ .a = a, .b = b, .c = c }, workspace);
+            EXPECT(told.calls == (m + mr - 1) / mr && told.lowest >= mr / 2, "%s: %ld rows: %d panels, one of %d rows",
+                   config->isa, (long)m, told.calls, told.lowest);
+            free(b);
+            free(c);
+            free(a);
+            guard_free(workspace, plan.workspace_bytes);
+        }
+}
+END_TEST
+
+/* Several at once are those that one after the other are, of every number of rows, with and without runs, and so is
+ * what they asked for. */
+START_TEST(tiles_side_by_side_are_those_that_one_after_the_other_are)
+{
+    enum { DEPTH = 41, TILES = 3, LD = TILES * CPU_NR_MAX + 5 };
+    static float a[CPU_MR_MAX * DEPTH], b[DEPTH * LD], c[2][CPU_MR_MAX * LD], far[1 << 12];
+    int32_t a_offset[DEPTH], b_offset[DEPTH];
+    const cpu_config *config;
+    uint32_t state = 1;
+
+    for (int i = 0; i < CPU_MR_MAX * DEPTH; i++)
+        a[i] = (float)next_value(&state, 0);
+    for (int i = 0; i < DEPTH * LD; i++)
+        b[i] = (float)next_value(&state, 0);
+    cek__offsets_make(a_offset, DEPTH, 1);
+    cek__offsets_make(b_offset, DEPTH, LD);
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int way = 0; way < 2 * 3 * config->kernels->mr; way++) {
+            const int rows = way / 6 + 1, nr = config->kernels->nr;
+            const cpu_store store = way % 2 ? CPU_ADD : CPU_STORE;
+            const cpu_runs runs = !config->kernels->any_step || way / 2 % 3 == 0 ? CPU_NO_RUNS
+                                  : way / 2 % 3 == 1                             ? CPU_RUNS_OF_ROWS
+                                                                                 : CPU_RUNS_OF_B;
+            const float *const panels[TILES] = { b, b + 7, b + nr + 1 };
+            cpu_ahead all = cpu_ahead_from(far, 8), one = all;
+            for (int j = 0; j < CPU_MR_MAX * LD; j++)
+                c[0][j] = c[1][j] = (float)j;
+            config->kernels->gemm[rows](TILES, DEPTH, a, DEPTH, a_offset, panels, b_offset, c[0], LD, store, &all, runs,
+                                        rows);
+            for (int j = 0; j < TILES; j++)
+                config->kernels->gemm[rows](1, DEPTH, a, DEPTH, a_offset, panels + j, b_offset, c[1] + j * nr, LD,
+                                            store, &one, runs, rows);
+            EXPECT(memcmp(c[0], c[1], sizeof c[0]) == 0, "%s: %d rows, runs %d: other sums", config->isa, rows,
+                   (int)runs);
+            ck_assert_ptr_eq(all.at, one.at);
+            for (int j = 0; j < rows * TILES * nr; j++) {
+                const int row = j / (TILES * nr), col = j % (TILES * nr);
+                double want = store == CPU_ADD ? row * LD + col : 0;
+                for (int k = 0; k < DEPTH; k++)
+                    want += (double)a[row * DEPTH + k] * (double)panels[col / nr][k * LD + col % nr];
+                EXPECT(fabs((double)c[0][row * LD + col] - want) < 1e-3 * (1 + fabs(want)),
+                       "%s: %d rows, runs %d: (%d, %d) is %g, not %g", config->isa, rows, (int)runs, row, col,
+                       (double)c[0][row * LD + col], want);
+            }
         }
 }
 END_TEST
@@ -352,6 +462,8 @@ int main(void)
     tcase_add_test(tests, rows_of_a_far_a_are_asked_for_a_panel_ahead);
     tcase_add_test(tests, rows_of_b_that_share_sets_of_l2_do_not_stay_where_they_lie);
     tcase_add_test(tests, tiles_that_take_any_step_are_told_of_runs_in_operands_that_lie_in_place);
+    tcase_add_test(tests, rows_of_a_end_with_no_panel_of_few);
+    tcase_add_test(tests, tiles_side_by_side_are_those_that_one_after_the_other_are);
     suite_add_tcase(suite, tests);
     return suite_run(suite);
 }

@@ -71,6 +71,6 @@ walk_edge cek__conv_packed_b(const void *part, int64_t k, int64_t depth, int64_t
 
     for (int64_t j = 0; j < cols; j += nr)
         to->b_panel[j / nr] = cek__conv_packed_panel(call, p->index, col + j) + k * nr;
-    cek__walk_offsets(to->b_offset, depth, nr);
+    cek__offsets_make(to->b_offset, depth, nr);
     return WALK_WHOLE;
 }

@@ -183,7 +183,7 @@ static walk_edge give_packed(const void *part, int64_t k, int64_t depth, int64_t
 
     for (const float **panel = to->b_panel; cols > 0; cols -= nr, at += depth * nr)
         *panel++ = at;
-    cek__walk_offsets(to->b_offset, depth, nr);
+    cek__offsets_make(to->b_offset, depth, nr);
     return WALK_WHOLE;
 }
 

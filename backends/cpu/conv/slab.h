@@ -5,7 +5,7 @@
  *
  * In a slab every window is whole, so element (pixel r, column c) of the matrix of windows
  * (image.h) is at slab[pixel(r) + tap(c)]: two tables of offsets, which is what a tile reads
- * through (cpu_gemm_tile). Copying a slab costs a fraction of packing its windows, in which every
+ * through (cpu_gemm_tiles). Copying a slab costs a fraction of packing its windows, in which every
  * element appears once per tap. */
 #ifndef CEK_BACKENDS_CPU_CONV_SLAB_H
 #define CEK_BACKENDS_CPU_CONV_SLAB_H

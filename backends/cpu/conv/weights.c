@@ -174,7 +174,7 @@ static void lines_join(const conv_plan *plan, int64_t rows, int64_t depth, const
         for (int64_t i = 0; i < rows; i += line)
             memcpy(panel + k * rows + i, to->a + to->a_offset[k] + tap[i], SHORT_LINE * sizeof *panel);
     cek__walk_panels(rows, panel, 0, rows, depth, to);
-    cek__walk_offsets(to->a_offset, depth, rows);
+    cek__offsets_make(to->a_offset, depth, rows);
 }
 
 /* Windows, transposed, as A: the channels of a line of taps follow each other, so they are panels

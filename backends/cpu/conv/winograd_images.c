@@ -90,7 +90,7 @@ static void products(const run *r, int64_t tiles, int64_t columns, int64_t depth
             const float *b = u + j / nr * l->panel, *next = j + nr < columns ? b + l->panel : u + l->panel_plane;
             cpu_ahead ahead = cpu_ahead_from(next, cpu_stretch(depth, kernels->mr));
             for (int64_t i = 0; i < tiles; i += height)
-                kernels->gemm[least(height, tiles - i)](depth, v + i * l->row, l->row, r->a_offset, b, r->b_offset,
+                kernels->gemm[least(height, tiles - i)](1, depth, v + i * l->row, l->row, r->a_offset, &b, r->b_offset,
                                                         m + i * l->sum_row + j, l->sum_row, store, &ahead,
                                                         CPU_RUNS_OF_ROWS, (int)least(height, tiles - i));
         }
@@ -214,8 +214,8 @@ void cek__winograd_images_run(const conv_call *call, cpu_threads *threads, void 
     r.b_offset = r.a_offset + r.l.offsets;
     r.shared = (float *)workspace + 2 * r.l.offsets;
     r.scratch = (float *)workspace + w->shared_floats;
-    cek__walk_offsets(r.a_offset, w->from, 1);
-    cek__walk_offsets(r.b_offset, w->from, kernels->nr);
+    cek__offsets_make(r.a_offset, w->from, 1);
+    cek__offsets_make(r.b_offset, w->from, kernels->nr);
     if (w->depth) {
         cek__threads_run(threads, blocks, squares_task, &r);
         cek__threads_run(threads, panels, panel_task, &r);

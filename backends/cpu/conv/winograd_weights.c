@@ -65,14 +65,17 @@ static void products(const run *r, int64_t tiles, int64_t rows, int64_t columns,
     const cpu_kernels *kernels = r->kernels;
     const layout *l = &r->l;
     const int64_t height = walk_panel_rows(rows, kernels->mr);
+    const cpu_runs runs = kernels->any_step ? CPU_RUNS_OF_COLUMNS : CPU_NO_RUNS;
     cpu_ahead none = cpu_ahead_none(v, cpu_stretch(tiles, kernels->mr));
 
     for (int64_t p = 0; p < r->w->planes; p++, v += l->x_plane, z += l->dy_plane, sums += l->sum_plane)
         for (int64_t j = 0; j < columns; j += kernels->nr)
-            for (int64_t i = 0; i < rows; i += height)
-                kernels->gemm[least(height, rows - i)](tiles, z + i, 1, r->a_offset, v + j, r->b_offset,
-                                                       sums + i * l->sum_row + j, l->sum_row, store, &none, CPU_NO_RUNS,
+            for (int64_t i = 0; i < rows; i += height) {
+                const float *b = v + j;
+                kernels->gemm[least(height, rows - i)](1, tiles, z + i, 1, r->a_offset, &b, r->b_offset,
+                                                       sums + i * l->sum_row + j, l->sum_row, store, &none, runs,
                                                        (int)least(height, rows - i));
+            }
 }
 
 /* The pixels of a tile of dy, one after the other. */
@@ -180,9 +183,9 @@ void cek__winograd_weights_run(const conv_call *call, cpu_threads *threads, void
     r.b_offset = r.a_offset + table;
     r.parts = (float *)workspace + 2 * table;
     r.scratch = (float *)workspace + w->shared_floats;
-    cek__walk_offsets(r.a_offset, w->block, r.l.dy_row);
-    cek__walk_offsets(r.b_offset, w->block, r.l.x_row);
-    cek__walk_offsets(r.pixel_offset, w->form->outputs, w->to);
+    cek__offsets_make(r.a_offset, w->block, r.l.dy_row);
+    cek__offsets_make(r.b_offset, w->block, r.l.x_row);
+    cek__offsets_make(r.pixel_offset, w->form->outputs, w->to);
     cek__threads_run(threads, w->splits * r.l.row_blocks * r.l.column_blocks, part_task, &r);
     cek__threads_run(threads, w->to, taps_task, &r);
 }

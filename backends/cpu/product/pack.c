@@ -61,7 +61,7 @@ int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t r
             kernels->transpose(least(height, rows - i), depth, (const float *)element(a, row + i, k), a->row_stride,
                                to->a + i * depth, height);
         cek__walk_panels(height, at, 0, rows, depth, to);
-        cek__walk_offsets(to->a_offset, depth, height);
+        cek__offsets_make(to->a_offset, depth, height);
         return 1;
     case PACK_ALONG:
         for (int64_t i = 0; i < rows; i++) {
@@ -73,7 +73,7 @@ int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t r
     case PACK_ACROSS:
         kernels->panels(a->type, depth, rows, height, element(a, row, k), a->col_stride, to->a, depth * height);
         cek__walk_panels(height, at, 0, rows, depth, to);
-        cek__walk_offsets(to->a_offset, depth, height);
+        cek__offsets_make(to->a_offset, depth, height);
         return 1;
     case PACK_GATHER:
         for (int64_t i = 0; i < rows; i++)
@@ -82,7 +82,7 @@ int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t r
         break;
     }
     cek__walk_panels(height, at, lda, rows, depth, to);
-    cek__walk_offsets(to->a_offset, depth, step);
+    cek__offsets_make(to->a_offset, depth, step);
     return lda;
 }
 
@@ -126,12 +126,12 @@ static walk_edge b_direct(const cpu_kernels *kernels, const pack_operand *b, int
 
     for (int64_t j = 0; j < cols; j += nr)
         to->b_panel[j / nr] = (const float *)element(b, k, col + j);
-    cek__walk_offsets(to->b_offset, depth, b->row_stride);
+    cek__offsets_make(to->b_offset, depth, b->row_stride);
     if (edge <= nr / 2)
         return edge % (nr / 2) ? WALK_PARTS : WALK_WHOLE;
     kernels->panels(b->type, depth, edge, nr, element(b, k, col + last), b->row_stride, to->edge, depth * nr);
     to->b_panel[last / nr] = to->edge;
-    cek__walk_offsets(to->edge_offset, depth, nr);
+    cek__offsets_make(to->edge_offset, depth, nr);
     return WALK_APART;
 }
 
@@ -139,7 +139,7 @@ void cek__pack_b_panels(int64_t nr, int64_t depth, int64_t cols, const walk_scra
 {
     for (int64_t p = 0; p * nr < cols; p++)
         to->b_panel[p] = to->b + p * depth * nr;
-    cek__walk_offsets(to->b_offset, depth, nr);
+    cek__offsets_make(to->b_offset, depth, nr);
 }
 
 /* A panel alone that is half as wide, or less, is packed so: more of it is in L1. */
@@ -164,6 +164,6 @@ walk_edge cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t
     }
     if (width == nr)
         return WALK_WHOLE;
-    cek__walk_offsets(to->edge_offset, depth, width);
+    cek__offsets_make(to->edge_offset, depth, width);
     return WALK_APART;
 }

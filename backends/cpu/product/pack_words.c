@@ -72,13 +72,13 @@ int64_t cek__pack_words_a(const cpu_kernels *kernels, const pack_operand *a, int
         const int64_t distance = a->row_stride / a->words->unit;
         cek__walk_panels(height, (const float *)(const void *)element(a, first, 1, row, a->row_stride), distance, rows,
                          depth, to);
-        cek__walk_offsets(to->a_offset, depth, 1);
+        cek__offsets_make(to->a_offset, depth, 1);
         return distance;
     }
     if (a->way == PACK_ACROSS && !a->words->along) {
         panels_across(a, element(a, first, a->col_stride, row, 1), a->col_stride, n, rows, height, to->a, depth);
         cek__walk_panels(height, to->a, 0, rows, depth, to);
-        cek__walk_offsets(to->a_offset, depth, height);
+        cek__offsets_make(to->a_offset, depth, height);
         return 1;
     }
     if (a->way == PACK_ACROSS)
@@ -91,7 +91,7 @@ int64_t cek__pack_words_a(const cpu_kernels *kernels, const pack_operand *a, int
                       depth);
         }
     cek__walk_panels(height, to->a, lda, rows, depth, to);
-    cek__walk_offsets(to->a_offset, depth, 1);
+    cek__offsets_make(to->a_offset, depth, 1);
     return lda;
 }
 

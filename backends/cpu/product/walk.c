@@ -14,47 +14,43 @@ enum {
     LINE_BYTES = 64     /* vectors that two lines share are read once more than need be */
 };
 
+/* The next bytes, of whole lines. */
+static void *part_of(uintptr_t *at, int64_t bytes)
+{
+    const uintptr_t part = *at;
+    *at += (uintptr_t)round_up(bytes, 64);
+    return (void *)part;
+}
+
 size_t cek__walk_scratch(const walk_sizes *s, int64_t nr, void *base, walk_scratch *out)
 {
     const int64_t width = round_up(s->nb, nr), pixels = s->mc > s->kc ? s->mc : s->kc;
     const int64_t blocks = s->nc && s->nc < s->nb ? ceil_div(s->mb, s->mc) : 1; /* of A, kept */
-    const int64_t bytes[] = {
-        blocks * s->kc * 4,
-        s->kc * 4,
-        pixels * 4,
-        blocks * s->mc * 8,
-        width / nr * 8,
-        blocks * s->mc * 8,
-        blocks * s->a_floats * 4,
-        s->b_floats * 4,
-        s->edge_floats * 4,
-        s->kc * 4,
-        4 * round_up(s->nb, 16) * 4,
-        s->c_floats * 4,
-    };
-    void *parts[sizeof bytes / sizeof *bytes];
-    size_t used = 0;
-    for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
-        parts[i] = base ? (char *)base + used : NULL;
-        used += (size_t)round_up(bytes[i], 64);
-    }
-    *out = (walk_scratch){ parts[0], parts[1], parts[2], parts[3], parts[4],  parts[5],
-                           parts[6], parts[7], parts[8], parts[9], parts[10], parts[11] };
-    return used;
+    uintptr_t at = (uintptr_t)base;
+
+    out->a_offset = part_of(&at, blocks * s->kc * 4);
+    out->b_offset = part_of(&at, s->kc * 4);
+    out->pixel_offset = part_of(&at, pixels * 4);
+    out->a_panel = part_of(&at, blocks * s->mc * 8);
+    out->b_panel = part_of(&at, width / nr * 8);
+    out->a_rows = part_of(&at, blocks * s->mc * 8);
+    out->a = part_of(&at, blocks * s->a_floats * 4);
+    out->b = part_of(&at, s->b_floats * 4);
+    out->edge = part_of(&at, s->edge_floats * 4);
+    out->edge_offset = part_of(&at, s->kc * 4);
+    out->line = part_of(&at, 4 * round_up(s->nb, 16) * 4);
+    out->c = part_of(&at, s->c_floats * 4);
+    return (size_t)(at - (uintptr_t)base);
 }
 
 void cek__walk_panels(int64_t height, const float *at, int64_t lda, int64_t rows, int64_t depth, const walk_scratch *to)
 {
-    for (int64_t i = 0, p = 0; i < rows; i += height, p++) {
+    const bool evens = lda && height <= CPU_LOW;
+    for (int64_t i = 0, p = 0; i < rows; i += to->a_rows[p++]) {
+        const int64_t left = rows - i, rest = left - height;
         to->a_panel[p] = at + i * (lda ? lda : depth);
-        to->a_rows[p] = rows - i < height ? rows - i : height;
+        to->a_rows[p] = rest <= 0 ? left : evens && 2 * rest <= height + 1 ? (left + 1) / 2 : height;
     }
-}
-
-void cek__walk_offsets(int32_t *offset, int64_t depth, int64_t step)
-{
-    for (int64_t k = 0; k < depth; k++)
-        offset[k] = (int32_t)(k * step);
 }
 
 /* Panels that lie side by side, as those of a transposed A that is read in place. */
@@ -122,72 +118,52 @@ typedef struct fetch {
     const float *a_next; /* the first of these, or NULL */
 } fetch;
 
-/* Whether runs of k lie as tiles want them: each step `step` behind the one before. */
-static bool is_runs(const int32_t *offset, int64_t depth, uint32_t step)
-{
-    uint32_t breaks = 0;
-
-    _Static_assert(CPU_RUN == 4, "a run is written out");
-    for (const int32_t *run = offset; run + CPU_RUN <= offset + depth; run += CPU_RUN) {
-        const uint32_t first = (uint32_t)run[0] + step, second = (uint32_t)run[1] + step;
-        breaks |= ((uint32_t)run[1] ^ first) | ((uint32_t)run[2] ^ second) | ((uint32_t)run[3] ^ (second + step));
-    }
-    return breaks == 0;
-}
-
-/* The same of all steps, one after the other. */
-static bool is_whole(const int32_t *offset, int64_t depth, uint32_t step)
-{
-    uint32_t breaks = 0;
-
-    for (int64_t k = 1; k < depth; k++)
-        breaks |= (uint32_t)offset[k] ^ ((uint32_t)offset[k - 1] + step);
-    return breaks == 0;
-}
-
 /* A block of B. */
 typedef struct b_block {
     const float *lies; /* or NULL: full panels lie there, rows at pixel_offset, and the first panel of A packs them */
     walk_edge edge;
 } b_block;
 
-/* What a block's tiles know of its runs of k; see cpu_gemm_tile. */
+/* What a block's tiles know of its runs of k; see cpu_gemm_tiles. */
 typedef struct block_runs {
-    bool b;                 /* B's full panels have them all along */
-    bool rows;              /* and rows of A in each */
-    int64_t columns;        /* or A's columns lie so far apart all along; 0: they do not */
+    bool b;                 /* B's full panels have them */
+    bool edge;              /* its last columns do, by steps of their own */
+    bool rows;              /* rows of A do */
+    int64_t columns;        /* or A's columns, which lie so far apart; 0: they do not */
     const int32_t *offsets; /* of B's last columns */
-    int edge;               /* by what these count on in runs, of rows of A; 0: by no one number */
 } block_runs;
 
 static block_runs runs_of(const walk *w, int64_t cols, int64_t lda, int64_t depth, int64_t stretch, walk_edge edge,
                           const walk_scratch *s)
 {
-    const int64_t nr = panel_columns(w);
+    const int64_t nr = panel_columns(w), last = cols % nr;
     block_runs runs = { .offsets = edge == WALK_APART ? s->edge_offset : s->b_offset };
     if (w->words || stretch < CPU_RUN || depth < CPU_RUN)
         return runs;
-    const bool a_runs = is_runs(s->a_offset, depth, 1);
-    const uint32_t b_step = cols >= nr ? (uint32_t)s->b_offset[1] - (uint32_t)s->b_offset[0] : 0;
-    runs.b = b_step && (w->kernels->any_step || b_step == (uint32_t)nr) && is_whole(s->b_offset, depth, b_step);
-    runs.rows = a_runs && runs.b;
-    const int64_t a_step = w->columns && runs.b && !a_runs && lda == 1 ? s->a_offset[1] : 0;
-    const int edge_step = a_runs && cols % nr && edge != WALK_PARTS ? runs.offsets[1] - runs.offsets[0] : 0;
-    if (a_step > 1 && is_whole(s->a_offset, depth, (uint32_t)a_step))
-        runs.columns = a_step;
-    if (edge_step > 0 && is_runs(runs.offsets, depth, (uint32_t)edge_step))
-        runs.edge = edge_step;
+    const int64_t step = cols >= nr ? (int64_t)s->b_offset[1] - s->b_offset[0] : 0;
+    const int64_t edge_step = last && edge != WALK_PARTS ? (int64_t)runs.offsets[1] - runs.offsets[0] : 0;
+    runs.b = step && (w->kernels->any_step || step == nr) && cek__offsets_count(s->b_offset, depth, step);
+    if (edge_step && (w->kernels->any_step || edge_step == nr || last <= nr / 2))
+        runs.edge = (runs.b && edge != WALK_APART) || cek__offsets_count(runs.offsets, depth, edge_step);
+    if (!runs.b && !runs.edge)
+        return runs;
+    runs.rows = cek__offsets_count_in_runs(s->a_offset, depth);
+    if (!runs.rows && w->columns && lda == 1 && s->a_offset[1] > 1 &&
+        cek__offsets_count(s->a_offset, depth, s->a_offset[1]))
+        runs.columns = s->a_offset[1];
     return runs;
 }
 
-/* Those of a panel of A: columns of as many rows, or all where tiles take any step. */
-static cpu_runs panel_runs(const walk *w, const block_runs *runs, int64_t height)
+/* Those of a panel of A and one of B: columns of as many rows, or all where tiles take any step. */
+static cpu_runs panel_runs(const walk *w, const block_runs *runs, bool b, int64_t height)
 {
+    if (!b)
+        return CPU_NO_RUNS;
     if (runs->rows)
         return CPU_RUNS_OF_ROWS;
     if (runs->columns && (w->kernels->any_step || height == runs->columns))
         return CPU_RUNS_OF_COLUMNS;
-    return runs->b && w->kernels->any_step ? CPU_RUNS_OF_B : CPU_NO_RUNS;
+    return w->kernels->any_step ? CPU_RUNS_OF_B : CPU_NO_RUNS;
 }
 
 /* How many panels of A, the last ones, bring the next block of B: in shorter stretches where these are few. */
@@ -206,7 +182,7 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
                   cpu_store store, fetch *f, b_block from, const walk_scratch *s)
 {
     cpu_gemm_copy *const *copy = w->kernels->copy;
-    cpu_gemm_tile *const *gemm = w->words ? w->words->gemm : w->kernels->gemm;
+    cpu_gemm_tiles *const *gemm = w->words ? w->words->gemm : w->kernels->gemm;
     cpu_gemm_edge *const *edge = w->words ? w->words->edge : w->kernels->edge;
     const int64_t nr = panel_columns(w), panel_tiles = ceil_div(cols, nr);
     const int64_t panels = ceil_div(rows, s->a_rows[0]) + f->behind;
@@ -218,7 +194,7 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     for (int64_t ip = 0, i = 0; i < rows; c += s->a_rows[ip++] * ldc) {
         const int64_t height = s->a_rows[ip];
         const float *a = s->a_panel[ip];
-        const cpu_runs runs = panel_runs(w, &block, height);
+        const cpu_runs runs = panel_runs(w, &block, block.b, height);
         i += height;
         const float *a_next = !f->panels ? NULL : i < rows ? s->a_panel[ip + 1] : f->a_next;
         cpu_ahead next = a_next ? cpu_ahead_from(a_next, stretch) : cpu_ahead_none(a, stretch);
@@ -227,18 +203,21 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
             next = cpu_ahead_rows(a + height * lda, height, depth, lda);
             next.stretch = least(most(wanted / CPU_RUN * CPU_RUN, 1), stretch);
         }
-        for (int64_t jp = 0, left = cols; left > 0; jp++, left -= nr) {
-            const float *b = s->b_panel[jp];
+        for (int64_t jp = 0, full; jp < panel_tiles; jp += full) {
+            const float *const *b = &s->b_panel[jp];
+            const int64_t left = cols - jp * nr;
             cpu_ahead *ahead = f->b.rows > 0 && panels - ip <= b_panels ? &f->b : f->a.rows > 0 ? &f->a : &next;
-            if (from.lies && ip == 0 && left >= nr)
+            const bool copies = from.lies && ip == 0;
+            full = left > nr && ahead == &next && !copies ? left / nr : 1; /* what others ask for ends within rows */
+            if (left < nr)
+                edge[height](left, depth, a, lda, s->a_offset, *b, block.offsets, c + jp * nr, ldc, store, ahead,
+                             panel_runs(w, &block, block.edge, height), (int)height);
+            else if (copies)
                 copy[height](depth, a, lda, s->a_offset, from.lies + jp * nr, s->pixel_offset, c + jp * nr, ldc, store,
                              ahead, s->b + jp * depth * nr);
-            else if (left >= nr)
-                gemm[height](depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, ldc, store, ahead, runs,
-                             (int)height);
             else
-                edge[height](left, depth, a, lda, s->a_offset, b, block.offsets, c + jp * nr, ldc, store, ahead,
-                             block.edge, (int)height);
+                gemm[height](full, depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, ldc, store, ahead, runs,
+                             (int)height);
         }
     }
 }
@@ -334,14 +313,14 @@ static b_block b_take(const walk *w, const walk_task *t, int64_t k, int64_t dept
         for (int64_t p = 0; p < whole; p++)
             s->b_panel[p] = lies + p * nr;
         if (edge == WALK_WHOLE)
-            cek__walk_offsets(s->edge_offset, depth, nr);
-        cek__walk_offsets(s->b_offset, depth, row_bytes / 4);
+            cek__offsets_make(s->edge_offset, depth, nr);
+        cek__offsets_make(s->b_offset, depth, row_bytes / 4);
         return (b_block){ NULL, WALK_APART };
     }
     for (int64_t p = 0; p < whole; p++)
         s->b_panel[p] = s->b + p * depth * nr;
-    cek__walk_offsets(s->b_offset, depth, nr);
-    cek__walk_offsets(s->pixel_offset, depth, row_bytes / 4);
+    cek__offsets_make(s->b_offset, depth, nr);
+    cek__offsets_make(s->pixel_offset, depth, row_bytes / 4);
     return (b_block){ lies, edge };
 }
 

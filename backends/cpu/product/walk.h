@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "backends/cpu/config.h"
+#include "backends/cpu/product/offsets.h"
 
 /* Sizes of a walk's blocks and of one worker's memory. */
 typedef struct walk_sizes {
@@ -29,7 +30,7 @@ typedef struct walk_sizes {
 
 /* One worker's memory; every part aligned to 64 bytes. */
 typedef struct walk_scratch {
-    int32_t *a_offset, *b_offset;     /* kc: as in cpu_gemm_tile; set by whoever hands out A and B; a_offset again for
+    int32_t *a_offset, *b_offset;     /* kc: as in cpu_gemm_tiles; set by whoever hands out A and B; a_offset again for
                                          each mc rows of A that are kept */
     int32_t *pixel_offset;            /* mc or kc: for slabs */
     const float **a_panel, **b_panel; /* first elements of the panels of a block */
@@ -120,7 +121,8 @@ size_t cek__walk_scratch(const walk_sizes *sizes, int64_t nr, void *base, walk_s
 
 /* cek__walk_panels - cuts `rows` rows into panels of `height` (the last: what is left), the first at `at`, rows `lda`
  * apart, or where lda is 0, panels of k-major rows: panel p at at + (first row of p) * depth, k-rows as long as the
- * panel is high. */
+ * panel is high. Of low panels of rows that lie `lda` apart the last two are of like height, where little is left: a
+ * tile of one or two rows has too few sums to add to one while another is on its way. */
 void cek__walk_panels(int64_t height, const float *at, int64_t lda, int64_t rows, int64_t depth,
                       const walk_scratch *to);
 
@@ -130,9 +132,6 @@ static inline int64_t walk_panel_rows(int64_t rows, int64_t mr)
     const int64_t panels = (rows + mr - 1) / mr;
     return (rows + panels - 1) / panels;
 }
-
-/* cek__walk_offsets - offset[k] = k * step. */
-void cek__walk_offsets(int32_t *offset, int64_t depth, int64_t step);
 
 /* cek__walk - computes one task. depth 0 gives zeros (or adds nothing). */
 void cek__walk(const walk *w, const walk_task *task, const walk_scratch *scratch);
