@@ -117,12 +117,12 @@ static void tile(int rows, int64_t columns, int64_t depth, const float *a, int64
         rows_take(rows, columns, sums, c, ldc, store);
 }
 
-static void gemm(int64_t tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+static void gemm(const cpu_tiles *tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
                  const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
                  cpu_ahead *ahead, cpu_runs runs, int rows)
 {
     (void)runs;
-    for (; tiles > 0; tiles--, b++, c += COLUMNS)
+    for (int64_t left = tiles->count; left > 0; left--, a += tiles->a, b += tiles->b, c += tiles->c)
         tile(rows, COLUMNS, depth, a, lda, a_offset, *b, b_offset, c, ldc, store, ahead);
 }
 

@@ -101,19 +101,24 @@ typedef enum { CPU_STORE, CPU_ADD, CPU_STREAM } cpu_store;
 /* What steps of k do whose offsets count on; see cpu_gemm_tiles. */
 typedef enum { CPU_NO_RUNS = 0, CPU_RUNS_OF_ROWS = 1, CPU_RUNS_OF_COLUMNS = 2, CPU_RUNS_OF_B = 3 } cpu_runs;
 
-/* Tiles of a product that lie side by side along rows of C; each, i < rows, j < nr:
+/* How many tiles, and how far on the next one's are: floats of A and C, and panels of B, of which there is a list. */
+typedef struct cpu_tiles {
+    int64_t count, a, b, c;
+} cpu_tiles;
+
+/* Tiles of a product, one after the other, along rows of C or down its columns; each, i < rows, j < nr:
  *
  *     C[i][j] = (CPU_ADD ? C[i][j] : 0) + sum over k of A(i,k) * B(k,j)
  *
  * A(i,k) is a[i * lda + a_offset[k]]; row k of B is nr contiguous floats at *b + b_offset[k]; row i
- * of C is at c + i * ldc. The next tile's are at b[1] and at c + nr. Through the tables tiles read packed panels,
- * strided matrices and windows of images alike; they cost nothing measurable.
+ * of C is at c + i * ldc. Through the tables tiles read packed panels, strided matrices and windows of images alike;
+ * they cost nothing measurable.
  * `runs`: all along k, B's offsets count on by nr; A's by 1 in every CPU_RUN steps from the first on, or all along k by
  * the tile's rows, whose columns lie one after the other (lda is 1). Tiles that take any step (cpu_kernels) want B's
  * rows, and in the second case A's columns, the same distance apart, whatever it is; and CPU_RUNS_OF_B says that of
  * B's rows alone.
  * `rows` are those of the table's entry, for functions that stand there more than once. */
-typedef void cpu_gemm_tiles(int64_t tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+typedef void cpu_gemm_tiles(const cpu_tiles *tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
                             const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
                             cpu_ahead *ahead, cpu_runs runs, int rows);
 

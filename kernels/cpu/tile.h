@@ -259,7 +259,7 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
 /* Tiles whose steps of k come in runs, but for the last ones: of low tiles that are not deep, what stands around the
  * runs costs as much as they do, and this has less of it than all that a tile may have to do. Fleeting ones ask for
  * what those of the next panel of A will meet: 0.8 of the time of 9 steps where C comes from memory. */
-V_INLINE void tiles_of_runs(int rows, int64_t tiles, int64_t depth, const float *a, int64_t lda,
+V_INLINE void tiles_of_runs(int rows, const cpu_tiles *tiles, int64_t depth, const float *a, int64_t lda,
                             const int32_t *a_offset, const float *const *b, const int32_t *b_offset, float *c,
                             int64_t ldc, cpu_store store, cpu_ahead *ahead, cpu_runs runs)
 {
@@ -267,16 +267,16 @@ V_INLINE void tiles_of_runs(int rows, int64_t tiles, int64_t depth, const float 
     const int32_t *const end = a_offset + (depth & -CPU_RUN);
     strides by = { 4 * lda, 12 * lda, 20 * lda, 0 };
     run_places at = { .a_one = by.one, .a_three = by.three, .a_five = by.five, .b_one = step, .b_three = 3 * step };
-    const float *column = a, *meets = depth <= FLEETING ? c + rows * ldc : c;
+    const int64_t first = runs == CPU_RUNS_OF_COLUMNS ? *a_offset : 0; /* where else offsets count from */
+    const int64_t meets = depth <= FLEETING ? rows * ldc : 0;
     if (runs == CPU_RUNS_OF_COLUMNS) {
-        column += *a_offset;
-        at.a_one = 4 * ((int64_t)a_offset[1] - *a_offset);
+        at.a_one = 4 * (a_offset[1] - first);
         at.a_three = 3 * at.a_one;
     }
-    for (const float *const *last = b + tiles; b != last; b++, c += TILE_COLUMNS, meets += TILE_COLUMNS) {
+    for (int64_t left = tiles->count; left > 0; left--, a += tiles->a, b += tiles->b, c += tiles->c) {
         vf sum[TILE_ROWS][TILE_VECTORS] = { 0 };
-        meets_ask(rows, TILE_VECTORS, meets, ldc);
-        at.a = column, at.b = *b + *b_offset, at.offset = a_offset;
+        meets_ask(rows, TILE_VECTORS, c + meets, ldc);
+        at.a = a + first, at.b = *b + *b_offset, at.offset = a_offset;
         do {
             at.end = end - at.offset > stretch ? at.offset + stretch : end;
             cpu_ahead_go(ahead);
@@ -365,15 +365,16 @@ TILES(13) TILES(14)
 #define TILE_TABLE(name) { NULL, name##_1, name##_2, name##_3, name##_4, name##_5, name##_6, TILE_MORE(name) }
 /* clang-format on */
 
-#define TILES_PARAMETERS                                                                                       \
-    int64_t tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *const *b, \
-        const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, cpu_runs runs, int rows
+#define TILES_PARAMETERS                                                                                          \
+    const cpu_tiles *tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,                  \
+        const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, \
+        cpu_runs runs, int rows
 
                 static void gemm(TILES_PARAMETERS)
 {
     static one_tile *const one[] = TILE_TABLE(one);
 
-    for (; tiles > 0; tiles--, b++, c += TILE_COLUMNS)
+    for (int64_t left = tiles->count; left > 0; left--, a += tiles->a, b += tiles->b, c += tiles->c)
         one[rows](depth, a, lda, a_offset, *b, b_offset, c, ldc, store, ahead, runs);
 }
 
@@ -414,7 +415,8 @@ static void edge_whole(int64_t columns, int64_t depth, const float *a, int64_t l
     for (int i = 0; store == CPU_ADD && i < rows; i++)
         __builtin_prefetch(c + i * ldc, 1, 3);
     ISA_NAME(TILE_NAME)
-    [rows](1, depth, a, lda, a_offset, &b, b_offset, sum, TILE_COLUMNS, CPU_STORE, ahead, runs, rows);
+    [rows](&(cpu_tiles){ .count = 1 }, depth, a, lda, a_offset, &b, b_offset, sum, TILE_COLUMNS, CPU_STORE, ahead, runs,
+           rows);
     edge_store(rows, columns, sum, c, ldc, store);
 }
 #if defined TILE_COPY

@@ -183,8 +183,8 @@ START_TEST(a_tile_has_the_rows_and_columns_that_it_is_asked_for)
                 c[i] = (float)i;
             const int64_t ld = store == CPU_STREAM ? 32 : LD; /* rows aligned to 64 bytes */
             if (columns == 32)
-                w->gemm[rows](1, DEPTH, (const float *)(const void *)a, DEPTH, a_offset, &panel, b_offset, c, ld, store,
-                              NULL, 0, rows);
+                w->gemm[rows](&(cpu_tiles){ .count = 1 }, DEPTH, (const float *)(const void *)a, DEPTH, a_offset,
+                              &panel, b_offset, c, ld, store, NULL, 0, rows);
             else
                 w->edge[rows](columns, DEPTH, (const float *)(const void *)a, DEPTH, a_offset,
                               (const float *)(const void *)b, b_offset, c, ld, store, NULL, 0, rows);
@@ -213,7 +213,7 @@ START_TEST(a_tile_without_a_begin_faults)
 
     ck_assert_int_ge(child, 0);
     if (child == 0) {
-        w->gemm[1](1, 16, zeros, 16, offset, &panel, offset, c, 32, CPU_STORE, NULL, 0, 1);
+        w->gemm[1](&(cpu_tiles){ .count = 1 }, 16, zeros, 16, offset, &panel, offset, c, 32, CPU_STORE, NULL, 0, 1);
         _exit(0);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);

@@ -361,13 +361,15 @@ static struct told {
     int b, columns, others;
 } told;
 
-static void whole_told(int64_t tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+static void whole_told(const cpu_tiles *tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
                        const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
                        cpu_ahead *ahead, cpu_runs runs, int rows)
 {
     (void)depth, (void)a, (void)lda, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store;
     (void)ahead, (void)rows;
-    *(runs == CPU_RUNS_OF_B ? &told.b : runs == CPU_RUNS_OF_COLUMNS ? &told.columns : &told.others) += (int)tiles;
+    *(runs == CPU_RUNS_OF_B         ? &told.b
+      : runs == CPU_RUNS_OF_COLUMNS ? &told.columns
+                                    : &told.others) += (int)tiles->count;
 }
 
 /* Seven taps of a line are no whole runs, but panels of weights have them; tiles that take no other step than theirs

@@ -140,8 +140,8 @@ START_TEST(tile_registers_sum_up_to_the_bit_as_their_manual_says)
     for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
         for (int rows = 1; rows <= SIDE && strncmp(config->isa, "amx", 3) == 0; rows++) {
             config->bf16->begin();
-            config->bf16->gemm[rows](1, DEPTH, (const float *)(const void *)a, DEPTH, a_offset, &panel, b_offset, c,
-                                     SIDE, CPU_STORE, NULL, 0, rows);
+            config->bf16->gemm[rows](&(cpu_tiles){ .count = 1 }, DEPTH, (const float *)(const void *)a, DEPTH, a_offset,
+                                     &panel, b_offset, c, SIDE, CPU_STORE, NULL, 0, rows);
             config->bf16->end();
             for (int j = 0; j < rows * SIDE; j++) {
                 const float want = tile_sum(DEPTH, a + j / SIDE * DEPTH * 2, b + j % SIDE * 2, SIDE * 2);
@@ -234,7 +234,8 @@ START_TEST(a_thread_has_no_tiles_after_a_product)
         cek__gemm_run(&plan, NULL, &(gemm_args){ .a = operand, .b = operand, .c = c }, workspace);
         if (c[0] != 0 || c[3] != 0 || plan.product.words != config->bf16)
             _exit(0);
-        config->bf16->gemm[1](1, 16, zeros, 16, offset, &panel, offset, c, 32, CPU_STORE, NULL, 0, 1); /* must fault */
+        config->bf16->gemm[1](&(cpu_tiles){ .count = 1 }, 16, zeros, 16, offset, &panel, offset, c, 32, CPU_STORE, NULL,
+                              0, 1); /* must fault */
         _exit(0);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);

@@ -138,8 +138,9 @@ START_TEST(tiles_ask_for_whole_rows_one_after_the_other)
                     config->kernels->edge[height](nr / 2, DEPTH, a, DEPTH, a_offset, b, b_offset, c, nr, CPU_STORE,
                                                   asks ? &ahead : &none, 0, height);
                 else
-                    config->kernels->gemm[height](1, DEPTH, a, DEPTH, a_offset, &panel, b_offset, c, nr, CPU_STORE,
-                                                  asks ? &ahead : &none, (cpu_runs)(way - 1), height);
+                    config->kernels->gemm[height](&(cpu_tiles){ .count = 1 }, DEPTH, a, DEPTH, a_offset, &panel,
+                                                  b_offset, c, nr, CPU_STORE, asks ? &ahead : &none,
+                                                  (cpu_runs)(way - 1), height);
             ck_assert_ptr_eq(none.at, rows);
             ck_assert_ptr_eq(ahead.at, rows + ROWS * LD + CPU_FLOATS_AHEAD);
             ck_assert_ptr_eq(ahead.end, ahead.at + (PARTS - 1) * CPU_FLOATS_AHEAD);
@@ -160,12 +161,12 @@ static void tiles_asked(int tiles, const float *a, int64_t lda, int rows, const 
     asked.rows_of_a += ahead->at == a + rows * lda && ahead->rows == rows && ahead->ld == lda ? tiles : 0;
 }
 
-static void whole_asked(int64_t tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+static void whole_asked(const cpu_tiles *tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
                         const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
                         cpu_ahead *ahead, cpu_runs runs, int rows)
 {
     (void)depth, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store, (void)runs;
-    tiles_asked((int)tiles, a, lda, rows, ahead);
+    tiles_asked((int)tiles->count, a, lda, rows, ahead);
 }
 
 static void edge_asked(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
@@ -221,13 +222,13 @@ static struct read_b {
     int copies, in_place;
 } read_b;
 
-static void whole_counted(int64_t tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+static void whole_counted(const cpu_tiles *tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
                           const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
                           cpu_ahead *ahead, cpu_runs runs, int rows)
 {
     (void)depth, (void)a, (void)lda, (void)a_offset, (void)b_offset, (void)c, (void)ldc, (void)store, (void)ahead;
     (void)runs, (void)rows;
-    for (; tiles > 0; tiles--, b++)
+    for (int64_t i = 0; i < tiles->count; i++, b += tiles->b)
         read_b.in_place += *b >= read_b.begin && *b < read_b.end;
 }
 
@@ -299,12 +300,12 @@ static void tiles_told(int tiles, cpu_runs runs, const cpu_ahead *ahead)
     told.none += runs == CPU_NO_RUNS ? tiles : 0;
 }
 
-static void whole_told(int64_t tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+static void whole_told(const cpu_tiles *tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
                        const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
                        cpu_ahead *ahead, cpu_runs runs, int rows)
 {
     (void)depth, (void)a, (void)lda, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store;
-    tiles_told((int)tiles, runs, ahead);
+    tiles_told((int)tiles->count, runs, ahead);
     told.calls++;
     told.lowest = rows < told.lowest ? rows : told.lowest;
 }
@@ -403,46 +404,48 @@ START_TEST(rows_of_a_end_with_no_panel_of_few)
 }
 END_TEST
 
-/* Several at once are those that one after the other are, of every number of rows, with and without runs, and so is
- * what they asked for. */
-START_TEST(tiles_side_by_side_are_those_that_one_after_the_other_are)
+/* Several at once, along rows of C and down its columns, are those that one after the other are, of every number of
+ * rows, with and without runs, and so is what they asked for. */
+START_TEST(tiles_at_once_are_those_that_one_after_the_other_are)
 {
-    enum { DEPTH = 41, TILES = 3, LD = TILES * CPU_NR_MAX + 5 };
-    static float a[CPU_MR_MAX * DEPTH], b[DEPTH * LD], c[2][CPU_MR_MAX * LD], far[1 << 12];
+    enum { DEPTH = 41, TILES = 3, ROWS = TILES * CPU_MR_MAX, LD = TILES * CPU_NR_MAX + 5 };
+    static float a[ROWS * DEPTH], b[DEPTH * LD], c[2][ROWS * LD], far[1 << 12];
     int32_t a_offset[DEPTH], b_offset[DEPTH];
     const cpu_config *config;
     uint32_t state = 1;
 
-    for (int i = 0; i < CPU_MR_MAX * DEPTH; i++)
+    for (int i = 0; i < ROWS * DEPTH; i++)
         a[i] = (float)next_value(&state, 0);
     for (int i = 0; i < DEPTH * LD; i++)
         b[i] = (float)next_value(&state, 0);
-    cek__offsets_make(a_offset, DEPTH, 1);
     cek__offsets_make(b_offset, DEPTH, LD);
     for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
-        for (int way = 0; way < 2 * 3 * config->kernels->mr; way++) {
-            const int rows = way / 6 + 1, nr = config->kernels->nr;
+        for (int way = 0; way < 16 * config->kernels->mr; way++) {
+            const int rows = way / 16 + 1, nr = config->kernels->nr, is_down = way / 8 % 2;
             const cpu_store store = way % 2 ? CPU_ADD : CPU_STORE;
-            const cpu_runs runs = !config->kernels->any_step || way / 2 % 3 == 0 ? CPU_NO_RUNS
-                                  : way / 2 % 3 == 1                             ? CPU_RUNS_OF_ROWS
-                                                                                 : CPU_RUNS_OF_B;
+            const cpu_runs runs = config->kernels->any_step ? (cpu_runs)(way / 2 % 4) : CPU_NO_RUNS;
+            const int64_t lda = runs == CPU_RUNS_OF_COLUMNS ? 1 : DEPTH, step_a = lda == 1 ? ROWS : 1;
+            const cpu_tiles tiles = is_down ? (cpu_tiles){ TILES, rows * lda, 0, rows * LD }
+                                            : (cpu_tiles){ TILES, 0, 1, nr };
             const float *const panels[TILES] = { b, b + 7, b + nr + 1 };
             cpu_ahead all = cpu_ahead_from(far, 8), one = all;
-            for (int j = 0; j < CPU_MR_MAX * LD; j++)
+            cek__offsets_make(a_offset, DEPTH, step_a);
+            for (int j = 0; j < ROWS * LD; j++)
                 c[0][j] = c[1][j] = (float)j;
-            config->kernels->gemm[rows](TILES, DEPTH, a, DEPTH, a_offset, panels, b_offset, c[0], LD, store, &all, runs,
+            config->kernels->gemm[rows](&tiles, DEPTH, a, lda, a_offset, panels, b_offset, c[0], LD, store, &all, runs,
                                         rows);
             for (int j = 0; j < TILES; j++)
-                config->kernels->gemm[rows](1, DEPTH, a, DEPTH, a_offset, panels + j, b_offset, c[1] + j * nr, LD,
-                                            store, &one, runs, rows);
+                config->kernels->gemm[rows](&(cpu_tiles){ .count = 1 }, DEPTH, a + j * tiles.a, lda, a_offset,
+                                            panels + j * tiles.b, b_offset, c[1] + j * tiles.c, LD, store, &one, runs,
+                                            rows);
             EXPECT(memcmp(c[0], c[1], sizeof c[0]) == 0, "%s: %d rows, runs %d: other sums", config->isa, rows,
                    (int)runs);
             ck_assert_ptr_eq(all.at, one.at);
             for (int j = 0; j < rows * TILES * nr; j++) {
-                const int row = j / (TILES * nr), col = j % (TILES * nr);
+                const int row = is_down ? j / nr : j / (TILES * nr), col = is_down ? j % nr : j % (TILES * nr);
                 double want = store == CPU_ADD ? row * LD + col : 0;
                 for (int k = 0; k < DEPTH; k++)
-                    want += (double)a[row * DEPTH + k] * (double)panels[col / nr][k * LD + col % nr];
+                    want += (double)a[row * lda + k * step_a] * (double)panels[col / nr][k * LD + col % nr];
                 EXPECT(fabs((double)c[0][row * LD + col] - want) < 1e-3 * (1 + fabs(want)),
                        "%s: %d rows, runs %d: (%d, %d) is %g, not %g", config->isa, rows, (int)runs, row, col,
                        (double)c[0][row * LD + col], want);
@@ -463,7 +466,7 @@ int main(void)
     tcase_add_test(tests, rows_of_b_that_share_sets_of_l2_do_not_stay_where_they_lie);
     tcase_add_test(tests, tiles_that_take_any_step_are_told_of_runs_in_operands_that_lie_in_place);
     tcase_add_test(tests, rows_of_a_end_with_no_panel_of_few);
-    tcase_add_test(tests, tiles_side_by_side_are_those_that_one_after_the_other_are);
+    tcase_add_test(tests, tiles_at_once_are_those_that_one_after_the_other_are);
     suite_add_tcase(suite, tests);
     return suite_run(suite);
 }

@@ -89,10 +89,12 @@ static void products(const run *r, int64_t tiles, int64_t columns, int64_t depth
         for (int64_t j = 0; j < columns; j += nr) {
             const float *b = u + j / nr * l->panel, *next = j + nr < columns ? b + l->panel : u + l->panel_plane;
             cpu_ahead ahead = cpu_ahead_from(next, cpu_stretch(depth, kernels->mr));
-            for (int64_t i = 0; i < tiles; i += height)
-                kernels->gemm[least(height, tiles - i)](1, depth, v + i * l->row, l->row, r->a_offset, &b, r->b_offset,
-                                                        m + i * l->sum_row + j, l->sum_row, store, &ahead,
-                                                        CPU_RUNS_OF_ROWS, (int)least(height, tiles - i));
+            for (int64_t i = 0, rows, alike; i < tiles; i += rows * alike) {
+                rows = walk_panel_next(tiles - i, height), alike = walk_panels_alike(tiles - i, height);
+                kernels->gemm[rows](&(cpu_tiles){ .count = alike, .a = rows * l->row, .c = rows * l->sum_row }, depth,
+                                    v + i * l->row, l->row, r->a_offset, &b, r->b_offset, m + i * l->sum_row + j,
+                                    l->sum_row, store, &ahead, CPU_RUNS_OF_ROWS, (int)rows);
+            }
         }
 }
 

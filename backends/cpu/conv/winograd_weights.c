@@ -70,11 +70,12 @@ static void products(const run *r, int64_t tiles, int64_t rows, int64_t columns,
 
     for (int64_t p = 0; p < r->w->planes; p++, v += l->x_plane, z += l->dy_plane, sums += l->sum_plane)
         for (int64_t j = 0; j < columns; j += kernels->nr)
-            for (int64_t i = 0; i < rows; i += height) {
+            for (int64_t i = 0, high, alike; i < rows; i += high * alike) {
                 const float *b = v + j;
-                kernels->gemm[least(height, rows - i)](1, tiles, z + i, 1, r->a_offset, &b, r->b_offset,
-                                                       sums + i * l->sum_row + j, l->sum_row, store, &none, runs,
-                                                       (int)least(height, rows - i));
+                high = walk_panel_next(rows - i, height), alike = walk_panels_alike(rows - i, height);
+                kernels->gemm[high](&(cpu_tiles){ .count = alike, .a = high, .c = high * l->sum_row }, tiles, z + i, 1,
+                                    r->a_offset, &b, r->b_offset, sums + i * l->sum_row + j, l->sum_row, store, &none,
+                                    runs, (int)high);
             }
 }
 

@@ -45,11 +45,9 @@ size_t cek__walk_scratch(const walk_sizes *s, int64_t nr, void *base, walk_scrat
 
 void cek__walk_panels(int64_t height, const float *at, int64_t lda, int64_t rows, int64_t depth, const walk_scratch *to)
 {
-    const bool evens = lda && height <= CPU_LOW;
     for (int64_t i = 0, p = 0; i < rows; i += to->a_rows[p++]) {
-        const int64_t left = rows - i, rest = left - height;
         to->a_panel[p] = at + i * (lda ? lda : depth);
-        to->a_rows[p] = rest <= 0 ? left : evens && 2 * rest <= height + 1 ? (left + 1) / 2 : height;
+        to->a_rows[p] = lda ? walk_panel_next(rows - i, height) : least(rows - i, height);
     }
 }
 
@@ -216,8 +214,8 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
                 copy[height](depth, a, lda, s->a_offset, from.lies + jp * nr, s->pixel_offset, c + jp * nr, ldc, store,
                              ahead, s->b + jp * depth * nr);
             else
-                gemm[height](full, depth, a, lda, s->a_offset, b, s->b_offset, c + jp * nr, ldc, store, ahead, runs,
-                             (int)height);
+                gemm[height](&(cpu_tiles){ .count = full, .b = 1, .c = nr }, depth, a, lda, s->a_offset, b, s->b_offset,
+                             c + jp * nr, ldc, store, ahead, runs, (int)height);
         }
     }
 }

@@ -121,8 +121,7 @@ size_t cek__walk_scratch(const walk_sizes *sizes, int64_t nr, void *base, walk_s
 
 /* cek__walk_panels - cuts `rows` rows into panels of `height` (the last: what is left), the first at `at`, rows `lda`
  * apart, or where lda is 0, panels of k-major rows: panel p at at + (first row of p) * depth, k-rows as long as the
- * panel is high. Of low panels of rows that lie `lda` apart the last two are of like height, where little is left: a
- * tile of one or two rows has too few sums to add to one while another is on its way. */
+ * panel is high. */
 void cek__walk_panels(int64_t height, const float *at, int64_t lda, int64_t rows, int64_t depth,
                       const walk_scratch *to);
 
@@ -131,6 +130,24 @@ static inline int64_t walk_panel_rows(int64_t rows, int64_t mr)
 {
     const int64_t panels = (rows + mr - 1) / mr;
     return (rows + panels - 1) / panels;
+}
+
+/* The rows of the next panel, of `left` that lie some distance apart. Low panels end with two of like height where
+ * little would be left: a tile of one or two rows has too few sums to add to one while another is on its way. */
+static inline int64_t walk_panel_next(int64_t left, int64_t height)
+{
+    const int64_t rest = left - height;
+    if (rest <= 0)
+        return left;
+    return height <= CPU_LOW && 2 * rest <= height + 1 ? (left + 1) / 2 : height;
+}
+
+/* How many of the next panels are as high as the first of them. */
+static inline int64_t walk_panels_alike(int64_t left, int64_t height)
+{
+    const int64_t rest = left % height, ends = rest > 0 && height <= CPU_LOW && 2 * rest <= height + 1;
+    const int64_t alike = left / height - ends;
+    return alike > 0 ? alike : 1;
 }
 
 /* cek__walk - computes one task. depth 0 gives zeros (or adds nothing). */
