@@ -13,22 +13,18 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/kernels.h"
 
-/* Where the next run begins, and where the last one ends; an asm has no operands left for these. */
+/* What stays in memory between runs; an asm has no operands left for these. */
 typedef struct run_places {
     const float *a;                 /* of columns: the next one; else where offsets count from */
-    const float *b;                 /* the next row */
-    const int32_t *offset, *end;    /* of A: that of the next step, one behind that of the last: whole runs */
     int64_t a_one, a_three, a_five; /* bytes to the first, third, fifth row of A behind one; or column */
     int64_t b_one, b_three;         /* row of B */
 } run_places;
 
-_Static_assert(offsetof(run_places, end) == 24 && offsetof(run_places, a_five) == 48 &&
-                   offsetof(run_places, b_three) == 64,
-               "the asm reads it");
+_Static_assert(offsetof(run_places, a_five) == 24 && offsetof(run_places, b_three) == 40, "the asm reads it");
 
 /* clang-format off */
-/* rbx: a, r8: b, r11 and rdi: offset and end, rcx, rdx, rsi: to A's rows or columns, r9, r10: to B's rows; rax: A's
- * column at this step or at the first one of this run. */
+/* rbx: a, r8: B's row, r11 and rdi: offset and end, rcx, rdx, rsi: to A's rows or columns, r9, r10: to B's rows; rax:
+ * A's column at this step or at the first one of this run. */
 #define RUN_ROW(i, a)                               \
     "vbroadcastss " a ", %%ymm15\n\t"               \
     "vfmadd231ps %%ymm13, %%ymm15, %[s" #i "0]\n\t" \
@@ -57,64 +53,67 @@ _Static_assert(offsetof(run_places, end) == 24 && offsetof(run_places, a_five) =
 #define RUN_SUMS_5 RUN_SUMS_4, RUN_SUM(4)
 #define RUN_SUMS_6 RUN_SUMS_5, RUN_SUM(5)
 
-/* before: all runs; each: a run, whose steps are at A's a0 to a3; next: behind it; after: all runs. */
-#define RUNS(rows, before, each, STEP, a0, a1, a2, a3, next, after)  \
-    __asm__ volatile("movq (%[at]), %%rbx\n\t"                       \
-                     "movq 8(%[at]), %%r8\n\t"                       \
-                     "movq 16(%[at]), %%r11\n\t"                     \
-                     "movq 24(%[at]), %%rdi\n\t"                     \
-                     "movq 32(%[at]), %%rcx\n\t"                     \
-                     "movq 40(%[at]), %%rdx\n\t"                     \
-                     "movq 48(%[at]), %%rsi\n\t"                     \
-                     "movq 56(%[at]), %%r9\n\t"                      \
-                     "movq 64(%[at]), %%r10\n\t"                     \
-                     before                                          \
-                     ".p2align 4\n"                                  \
-                     "0:\n\t"                                        \
-                     each                                            \
-                     STEP(rows, "(%%r8)", a0)                        \
-                     STEP(rows, "(%%r8,%%r9)", a1)                   \
-                     STEP(rows, "(%%r8,%%r9,2)", a2)                 \
-                     STEP(rows, "(%%r8,%%r10)", a3)                  \
-                     next                                            \
-                     "leaq (%%r8,%%r9,4), %%r8\n\t"                  \
-                     "addq $16, %%r11\n\t"                           \
-                     "cmpq %%rdi, %%r11\n\t"                         \
-                     "jne 0b\n\t"                                    \
-                     after                                           \
-                     "movq %%r8, 8(%[at])\n\t"                       \
-                     "movq %%r11, 16(%[at])"                         \
-                     : RUN_SUMS_##rows                               \
-                     : [at] "r"(at)                                  \
-                     : "rax", "rbx", "rcx", "rdx", "rsi", "rdi",     \
-                       "r8", "r9", "r10", "r11",                     \
-                       "xmm13", "xmm14", "xmm15", "cc", "memory")
+/* before: all runs; each: a run, whose steps are at A's a0 to a3; next: behind it; after: all runs. What a tile is only
+ * just told has a register from the start: by way of memory its first multiply-adds would wait for it. */
+#define RUNS(rows, before, each, STEP, a0, a1, a2, a3, next, after)                               \
+    register const float *row __asm__("r8") = *b;                                                 \
+    register const int32_t *of_a __asm__("r11") = *offset;                                        \
+    register const int32_t *to __asm__("rdi") = end;                                              \
+    __asm__ volatile("movq (%[at]), %%rbx\n\t"                                                    \
+                     "movq 8(%[at]), %%rcx\n\t"                                                   \
+                     "movq 16(%[at]), %%rdx\n\t"                                                  \
+                     "movq 24(%[at]), %%rsi\n\t"                                                  \
+                     "movq 32(%[at]), %%r9\n\t"                                                   \
+                     "movq 40(%[at]), %%r10\n\t"                                                  \
+                     before                                                                       \
+                     ".p2align 4\n"                                                               \
+                     "0:\n\t"                                                                     \
+                     each                                                                         \
+                     STEP(rows, "(%%r8)", a0)                                                     \
+                     STEP(rows, "(%%r8,%%r9)", a1)                                                \
+                     STEP(rows, "(%%r8,%%r9,2)", a2)                                              \
+                     STEP(rows, "(%%r8,%%r10)", a3)                                               \
+                     next                                                                         \
+                     "leaq (%%r8,%%r9,4), %%r8\n\t"                                               \
+                     "addq $16, %%r11\n\t"                                                       \
+                     "cmpq %%rdi, %%r11\n\t"                                                      \
+                     "jne 0b\n\t"                                                                \
+                     after                                                                        \
+                     : RUN_SUMS_##rows, "+r"(row), "+r"(of_a)                                     \
+                     : [at] "r"(at), "r"(to)                                                      \
+                     : "rax", "rbx", "rcx", "rdx", "rsi", "r9", "r10",                            \
+                       "xmm13", "xmm14", "xmm15", "cc", "memory");                                \
+    *b = row, *offset = of_a
 
-/* Rows of A lie along k in each run; its columns lie the same distance apart all along k; or neither. */
+/* Rows of A lie along k in each run; its columns lie the same distance apart all along k; or neither. The next run's
+ * row of B is at *b, what is behind the last step at `end`: whole runs. */
 #define RUNS_OF(rows)                                                                                            \
-    V_INLINE void runs_add_##rows(cpu_runs runs, run_places *at, vf sum[][2])                                    \
+    V_INLINE void runs_add_##rows(cpu_runs runs, run_places *at, const float **b, const int32_t **offset,        \
+                                  const int32_t *end, vf sum[][2])                                               \
     {                                                                                                            \
-        if (runs == CPU_RUNS_OF_ROWS)                                                                            \
+        if (runs == CPU_RUNS_OF_ROWS) {                                                                          \
             RUNS(rows, "", "movslq (%%r11), %%rax\n\tleaq (%%rbx,%%rax,4), %%rax\n\t",                           \
                  RUN_STEP_OF_ROWS, "", "4", "8", "12", "", "");                                                  \
-        else if (runs == CPU_RUNS_OF_COLUMNS)                                                                    \
+        } else if (runs == CPU_RUNS_OF_COLUMNS) {                                                                \
             RUNS(rows, "movq %%rbx, %%rax\n\t", "",                                                              \
                  RUN_STEP_OF_COLUMNS, "(%%rax)", "(%%rax,%%rcx)", "(%%rax,%%rcx,2)", "(%%rax,%%rdx)",            \
-                 "leaq (%%rax,%%rcx,4), %%rax\n\t", "movq %%rax, (%[at])\n\t");                                  \
-        else                                                                                                     \
+                 "leaq (%%rax,%%rcx,4), %%rax\n\t", "movq %%rax, (%[at])\n\t");                                \
+        } else {                                                                                                 \
             RUNS(rows, "", "", RUN_STEP_OF_B, "", "4", "8", "12", "", "");                                       \
+        }                                                                                                        \
     }
 RUNS_OF(4)
 RUNS_OF(5)
 RUNS_OF(6)
 /* clang-format on */
 
-V_INLINE void runs_add(int rows, cpu_runs runs, run_places *at, vf sum[][2])
+V_INLINE void runs_add(int rows, cpu_runs runs, run_places *at, const float **b, const int32_t **offset,
+                       const int32_t *end, vf sum[][2])
 {
     switch (rows) {
-    case 4: runs_add_4(runs, at, sum); break;
-    case 5: runs_add_5(runs, at, sum); break;
-    case 6: runs_add_6(runs, at, sum); break;
+    case 4: runs_add_4(runs, at, b, offset, end, sum); break;
+    case 5: runs_add_5(runs, at, b, offset, end, sum); break;
+    case 6: runs_add_6(runs, at, b, offset, end, sum); break;
     }
 }
 

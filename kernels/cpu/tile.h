@@ -276,12 +276,14 @@ V_INLINE void tiles_of_runs(int rows, const cpu_tiles *tiles, int64_t depth, con
     for (int64_t left = tiles->count; left > 0; left--, a += tiles->a, b += tiles->b, c += tiles->c) {
         vf sum[TILE_ROWS][TILE_VECTORS] = { 0 };
         meets_ask(rows, TILE_VECTORS, c + meets, ldc);
-        at.a = a + first, at.b = *b + *b_offset, at.offset = a_offset;
+        const float *row = *b + *b_offset;
+        const int32_t *offset = a_offset;
+        at.a = a + first;
         do {
-            at.end = end - at.offset > stretch ? at.offset + stretch : end;
+            const int32_t *stop = end - offset > stretch ? offset + stretch : end;
             cpu_ahead_go(ahead);
-            runs_add(rows, runs, &at, sum);
-        } while (at.offset != end);
+            runs_add(rows, runs, &at, &row, &offset, stop, sum);
+        } while (offset != end);
         for (int64_t k = end - a_offset; k != depth; k++) {
             const bases rest = bases_of(rows, a + a_offset[k], &by);
             const vf y[TILE_VECTORS] = { v_load(*b + b_offset[k]), v_load(*b + b_offset[k] + VL) };
