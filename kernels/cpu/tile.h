@@ -365,14 +365,14 @@ TILES(13) TILES(14)
 #define TILE_MORE(name)
 #endif
 #define TILE_TABLE(name) { NULL, name##_1, name##_2, name##_3, name##_4, name##_5, name##_6, TILE_MORE(name) }
-/* clang-format on */
 
 #define TILES_PARAMETERS                                                                                          \
     const cpu_tiles *tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,                  \
         const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, \
         cpu_runs runs, int rows
 
-                static void gemm(TILES_PARAMETERS)
+/* One after the other. */
+static void gemm(TILES_PARAMETERS)
 {
     static one_tile *const one[] = TILE_TABLE(one);
 
@@ -389,21 +389,14 @@ TILES(13) TILES(14)
         else                                                                                                \
             gemm(tiles, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, runs, rows);            \
     }
-OF_RUNS(4)
-OF_RUNS(5)
-OF_RUNS(6)
-#define GEMM_TABLE                               \
-    {                                            \
-        [1 ... 3] = gemm, gemm_4, gemm_5, gemm_6 \
-    }
+OF_RUNS(4) OF_RUNS(5) OF_RUNS(6)
+#define GEMM_TABLE { [1 ... 3] = gemm, gemm_4, gemm_5, gemm_6 }
 #else
-#define GEMM_TABLE               \
-    {                            \
-        [1 ... TILE_ROWS] = gemm \
-    }
+#define GEMM_TABLE { [1 ... TILE_ROWS] = gemm }
 #endif
 
 cpu_gemm_tiles *const ISA_NAME(TILE_NAME)[CPU_MR_MAX + 1] = GEMM_TABLE;
+/* clang-format on */
 
 cpu_gemm_edge *const ISA_NAME(TILE_EDGE)[CPU_MR_MAX + 1] = TILE_TABLE(edge);
 
