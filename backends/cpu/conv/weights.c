@@ -197,9 +197,9 @@ static int64_t give_transposed(const void *part, int64_t row, int64_t rows, int6
         const int64_t left = least(line - (row + r) % line, rows - r), height = walk_panel_rows(left, p->kernels->mr);
         int32_t tap;
         cek__slab_taps(&call->plan->slab, w, row + r, 1, &tap);
-        for (int64_t i = 0; i < left; i += height, panel++) {
+        for (int64_t i = 0; i < left; i += to->a_rows[panel++]) {
             to->a_panel[panel] = to->a + tap + i;
-            to->a_rows[panel] = least(left - i, height);
+            to->a_rows[panel] = walk_panel_next(left - i, height);
         }
         r += left;
     }

@@ -88,9 +88,9 @@ static int64_t give_slab(const void *part, int64_t row, int64_t rows, int64_t k,
     for (int64_t r = 0; r < rows;) { /* a panel does not go beyond its line */
         const int64_t left = width - (row + r) % width, line = left < rows - r ? left : rows - r;
         const int64_t height = walk_panel_rows(line, mr);
-        for (int64_t i = 0; i < line; i += height, panel++) {
+        for (int64_t i = 0; i < line; i += to->a_rows[panel++]) {
             to->a_panel[panel] = to->a + to->pixel_offset[r + i];
-            to->a_rows[panel] = line - i < height ? line - i : height;
+            to->a_rows[panel] = walk_panel_next(line - i, height);
         }
         r += line;
     }
