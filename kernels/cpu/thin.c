@@ -50,11 +50,12 @@ V_INLINE void vectors(cpu_type type, int rows, int count, int is_part, int64_t l
 V_INLINE void strips(cpu_type type, int rows, const cpu_thin *t)
 {
     /* Where registers are few, vectors of B are loaded twice, for half of the rows each, rather than one by one. */
-    const int low = REGISTERS < 32 && rows > 4 ? (rows + 1) / 2 : rows, high = rows - low;
-    const int fit = (REGISTERS - 2) / (low + 1), count = fit < 4 ? fit : 4;
-    /* Rows of B at once. Of 8 that lie 4096 bytes apart L1 loses some before they are used; that costs more than
-     * loading and storing sums twice as often only where there are hardly any. */
-    const int64_t bytes = cpu_type_bytes(type), streams = rows < 4 ? 4 : 8;
+    const int fits = REGISTERS < 32 ? 6 : CPU_THIN_MAX, low = rows > fits ? (rows + 1) / 2 : rows, high = rows - low;
+    /* Whole lines, if it can be: of rows that lie 4096 bytes apart L1 loses what another strip would use. */
+    const int line = 64 / (VL * 4), fit = (REGISTERS - 2) / (low + 1);
+    const int count = fit >= 4 ? 4 : fit >= line ? fit / line * line : fit;
+    const int64_t bytes = cpu_type_bytes(type);
+    const int64_t streams = 8; /* rows of B at once; 4 and 16 take 1.1 to 1.6 of the time */
 
     for (int64_t k = 0; k < t->depth; k += streams) {
         const int64_t depth = t->depth - k < streams ? t->depth - k : streams;

@@ -188,6 +188,26 @@ START_TEST(rows_that_meet_in_one_set_of_l1_are_few_in_a_panel)
 }
 END_TEST
 
+/* A few rows of sums, which pass side by side again and again, stay in L1: they lie an odd number of lines apart, and
+ * are no longer than that allows, but no shorter than the page that is read of a row of B. */
+START_TEST(sums_of_few_rows_do_not_meet_in_one_set_of_l1)
+{
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int64_t m = 1; m <= CPU_THIN_MAX; m++)
+            for (int64_t n = 512; n <= 8192; n *= 2) {
+                const gemm_desc d = rows_of_memory(m, n, 4096);
+                gemm_plan plan;
+                cek__gemm_plan(&d, config, 2, &plan);
+                const int64_t lines = product_sums_ld(&plan.product,
+                                                      plan.product.splits > 1 ? n : plan.product.sizes.nb);
+                const int64_t longest = m < 4 ? 4096 / m : 1024, nb = plan.product.sizes.nb;
+                EXPECT(plan.product.thin && lines / 16 % 2 == 1 && nb <= longest && nb >= (n < 1024 ? n : 1024),
+                       "%s, %ld x %ld: sums of %ld, %ld apart", config->isa, (long)m, (long)n, (long)nb, (long)lines);
+            }
+}
+END_TEST
+
 /* Else what comes from memory next would push out of L2 what is read now; and sums that are read and written again for
  * every block stay there, too. Near operands have nothing to wait for. */
 START_TEST(of_few_rows_a_far_b_comes_in_flat_blocks)
@@ -385,6 +405,7 @@ int main(void)
     tcase_add_test(tests, a_product_of_some_microseconds_is_shared_with_few_workers_and_wakes_nobody);
     tcase_add_test(tests, products_of_the_smallest_networks_are_the_callers_alone);
     tcase_add_test(tests, a_block_of_rows_is_whole_tiles_of_every_family);
+    tcase_add_test(tests, sums_of_few_rows_do_not_meet_in_one_set_of_l1);
     tcase_add_test(tests, nothing_beside_operands_is_touched);
     suite_add_tcase(suite, tests);
     return suite_run(suite);

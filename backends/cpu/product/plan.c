@@ -163,7 +163,7 @@ static void sizes_complete(product_plan *p)
         s->b_floats = s->kc * round_up(s->nc ? s->nc : s->nb, p->nr);
     if (s->b_floats == 0 && p->n % p->nr > p->nr / 2)
         s->edge_floats = s->kc * p->nr;
-    p->ldc = round_up(p->again && s->nc ? s->nc : s->nb, p->nr);
+    p->ldc = product_sums_ld(p, p->again && s->nc ? s->nc : s->nb);
     s->c_floats = p->in_place || p->splits > 1 ? 0 : (p->again ? least(s->mc, s->mb) : s->mb) * p->ldc;
 }
 
@@ -217,7 +217,7 @@ void cek__product_plan(product_plan *p)
     p->sum_length = p->sum == PRODUCT_NO_SUM ? 0 : p->sum == PRODUCT_ROW_SUM ? p->m : p->n;
     p->sum_bytes = p->partial_bytes = (size_t)round_up(p->splits * p->batch * p->sum_length * 4, 64);
     if (p->splits > 1)
-        p->partial_bytes += (size_t)round_up(p->splits * p->batch * p->m * round_up(p->n, p->nr) * 4, 64);
+        p->partial_bytes += (size_t)round_up(p->splits * p->batch * p->m * product_sums_ld(p, p->n) * 4, 64);
     p->worker_bytes = cek__walk_scratch(&p->sizes, p->nr, NULL, &none);
     p->workspace_bytes = p->partial_bytes + (size_t)p->workers * p->worker_bytes;
 }

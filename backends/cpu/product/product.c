@@ -225,7 +225,6 @@ static void sums_finish(const run *r)
 
 void cek__product_run(const product_plan *plan, cpu_threads *threads, const product_source *source, void *workspace)
 {
-    const int64_t nr = plan->nr;
     run r = { .plan = plan,
               .source = source,
               .sums = workspace,
@@ -233,7 +232,7 @@ void cek__product_run(const product_plan *plan, cpu_threads *threads, const prod
               .scratch = (char *)workspace + plan->partial_bytes,
               .row_blocks = ceil_div(plan->m, plan->sizes.mb),
               .col_blocks = ceil_div(plan->n, plan->sizes.nb),
-              .ld = ceil_div(plan->n, nr) * nr };
+              .ld = product_sums_ld(plan, plan->n) };
 
     void (*const tasks_run)(cpu_threads *, int64_t, cpu_task *, void *) = plan->brief ? cek__threads_run_brief
                                                                                       : cek__threads_run;

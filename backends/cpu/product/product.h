@@ -64,6 +64,13 @@ static inline const cpu_blocks *product_blocks(const product_plan *p)
     return p->words ? &p->config->words : &p->config->floats;
 }
 
+/* Floats from a row of sums of `columns` to the next: whole panels; or, of rows that pass side by side, so many that
+ * they do not meet in one set of L1. */
+static inline int64_t product_sums_ld(const product_plan *p, int64_t columns)
+{
+    return p->thin ? walk_row_floats(columns) : (columns + p->nr - 1) / p->nr * p->nr;
+}
+
 /* One product of the batch. The walk's callbacks get a pointer to it as their `source`. */
 typedef struct product_part {
     const cpu_kernels *kernels;

@@ -8,6 +8,7 @@
 enum {
     PART_ELEMENTS = 1 << 17, /* of B in one task at least: some 6 us, twenty times what adding its sums costs */
     PARTS = 16,              /* tasks that are worth partial sums: enough for workers that come late or leave early */
+    SUMS = 4 << 10,          /* in L1 */
     FEW = 3,                 /* rows up to which memory is the limit on any processor */
 };
 
@@ -18,8 +19,8 @@ void cek__thin_plan(product_plan *p)
     const int64_t vl = p->config->kernels->nr / 2;
     walk_sizes *s = &p->sizes;
 
-    /* rows of sums stay in L1, and runs of B are as long as that allows */
-    s->nb = least(round_up(p->n, vl), p->m <= FEW ? 1024 : 512);
+    /* rows of sums stay in L1, and runs of B are as long as that allows, or a page */
+    s->nb = least(round_up(p->n, vl), most(SUMS / p->m / 64 * 64, 1024));
     s->mb = s->mc = p->m;
     const int64_t tasks = ceil_div(p->n, s->nb) * p->batch;
     const int64_t parts = most(least(PARTS / tasks, p->k * least(p->n, s->nb) / PART_ELEMENTS), 1);
