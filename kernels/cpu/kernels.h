@@ -139,9 +139,9 @@ typedef void cpu_gemm_edge(int64_t columns, int64_t depth, const float *a, int64
  *     C[i][j] = (add ? C[i][j] : 0) + sum over k of A(i,k) * B[k][j]        i < rows, j < columns
  *
  * A(i,k) is a[i * lda + k * step], B[k][j] is element k * ldb + j of b, C[i][j] is c[i * ldc + j]. */
-enum { CPU_THIN_MAX = 7 };
+enum { CPU_THIN_MAX = 7 }; /* at once; twice as many take turns */
 typedef struct cpu_thin {
-    int64_t rows, depth, columns; /* 1 <= rows <= CPU_THIN_MAX */
+    int64_t rows, depth, columns; /* 1 <= rows <= 2 * CPU_THIN_MAX */
     const float *a;
     int64_t lda, step;
     cpu_type type; /* of B */

@@ -7,6 +7,8 @@
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/table.h"
 
+enum { STREAMS = 8 }; /* rows of B at once; 4 and 16 take 1.1 to 1.6 of the time */
+
 /* `count` vectors of columns; where is_part, the lanes of one that are left. */
 V_INLINE void vectors(cpu_type type, int rows, int count, int is_part, int64_t lanes, int64_t depth, const cpu_thin *t,
                       const float *a, const char *b, float *c, int add)
@@ -55,10 +57,9 @@ V_INLINE void strips(cpu_type type, int rows, const cpu_thin *t)
     const int line = 64 / (VL * 4), fit = (REGISTERS - 2) / (low + 1);
     const int count = fit >= 4 ? 4 : fit >= line ? fit / line * line : fit;
     const int64_t bytes = cpu_type_bytes(type);
-    const int64_t streams = 8; /* rows of B at once; 4 and 16 take 1.1 to 1.6 of the time */
 
-    for (int64_t k = 0; k < t->depth; k += streams) {
-        const int64_t depth = t->depth - k < streams ? t->depth - k : streams;
+    for (int64_t k = 0; k < t->depth; k += STREAMS) {
+        const int64_t depth = t->depth - k < STREAMS ? t->depth - k : STREAMS;
         const float *a = t->a + k * t->step;
         const char *b = (const char *)t->b + k * t->ldb * bytes;
         const int add = t->add || k > 0;
@@ -119,9 +120,30 @@ static void thin_converted(const cpu_thin *t)
     }
 }
 
+/* The same rows of B meet each half of A's while L1 has them. */
+static void in_halves(const cpu_thin *t)
+{
+    const int64_t low = (t->rows + 1) / 2, bytes = cpu_type_bytes(t->type);
+    cpu_thin part = *t;
+
+    for (int64_t k = 0; k < t->depth; k += STREAMS) {
+        part.depth = t->depth - k < STREAMS ? t->depth - k : STREAMS;
+        part.b = (const char *)t->b + k * t->ldb * bytes;
+        part.add = t->add || k > 0;
+        for (int64_t row = 0; row < t->rows; row += low) {
+            part.rows = row ? t->rows - low : low;
+            part.a = t->a + row * t->lda + k * t->step;
+            part.c = t->c + row * t->ldc;
+            ISA_NAME(thin)(&part);
+        }
+    }
+}
+
 void ISA_NAME(thin)(const cpu_thin *t)
 {
-    if (t->type == CPU_F32)
+    if (t->rows > CPU_THIN_MAX)
+        in_halves(t);
+    else if (t->type == CPU_F32)
         thin_f32(t);
 #if defined CEK_ISA_AVX512
     else if (t->type == CPU_F16)

@@ -20,7 +20,7 @@ void cek__thin_plan(product_plan *p)
     walk_sizes *s = &p->sizes;
 
     /* rows of sums stay in L1, and runs of B are as long as that allows, or a page */
-    s->nb = least(round_up(p->n, vl), most(SUMS / p->m / 64 * 64, 1024));
+    s->nb = least(round_up(p->n, vl), p->m > CPU_THIN_MAX ? 512 : most(SUMS / p->m / 64 * 64, 1024));
     s->mb = s->mc = p->m;
     const int64_t tasks = ceil_div(p->n, s->nb) * p->batch;
     const int64_t parts = most(least(PARTS / tasks, p->k * least(p->n, s->nb) / PART_ELEMENTS), 1);

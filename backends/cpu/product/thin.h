@@ -7,7 +7,8 @@
 #include "backends/cpu/product/product.h"
 
 /* cek__thin_plan - chooses the tasks of a product, plan->thin, functions of its shape alone; sums are never made in a C
- * that is added to. Rows are CPU_THIN_MAX at most, B's col_stride is 1, A is of floats or one of its strides is 1. */
+ * that is added to. Rows are 2 * CPU_THIN_MAX at most, B's col_stride is 1, A is of floats or one of its strides is 1.
+ */
 void cek__thin_plan(product_plan *plan);
 
 /* cek__thin_walk - as cek__walk, of all rows. */
