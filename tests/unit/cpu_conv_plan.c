@@ -372,29 +372,35 @@ static void whole_told(const cpu_tiles *tiles, int64_t depth, const float *a, in
                                     : &told.others) += (int)tiles->count;
 }
 
+/* What tiles of a problem were told, none of which multiplies. */
+static struct told told_of(const problem *p, const cpu_config *config, void *out)
+{
+    static cpu_gemm_tiles *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_told };
+    cpu_kernels kernels = *config->kernels;
+    cpu_config spied = *config;
+    conv_plan plan;
+    kernels.gemm = wholes;
+    spied.kernels = &kernels;
+    cek__conv_plan(&p->d, &spied, 1, &plan);
+    void *workspace = guarded(plan.workspace_bytes, 0);
+    told = (struct told){ 0 };
+    cek__conv_run(&plan, NULL, &(conv_args){ .x = p->x, .w = p->w, .y = p->y, .out = out }, workspace);
+    guard_free(workspace, plan.workspace_bytes);
+    return told;
+}
+
 /* Seven taps of a line are no whole runs, but panels of weights have them; tiles that take no other step than theirs
  * know nothing of such runs. */
 START_TEST(tiles_that_take_any_step_are_told_of_runs_that_only_b_has)
 {
     static const geometry seven = { 1, 3, 64, 1, { NONE, { 40, 7, 2, 1, 3, 3 }, { 40, 7, 2, 1, 3, 3 } } };
-    static cpu_gemm_tiles *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_told };
-    const kind k = { .integers = 1 };
     const cpu_config *config;
     problem p;
-    problem_make(&seven, &k, CONV_FORWARD, &p);
+    problem_make(&seven, &(kind){ .integers = 1 }, CONV_FORWARD, &p);
     for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
-        cpu_kernels kernels = *config->kernels;
-        cpu_config spied = *config;
-        conv_plan plan;
-        kernels.gemm = wholes;
-        spied.kernels = &kernels;
-        cek__conv_plan(&p.d, &spied, 1, &plan);
-        void *workspace = guarded(plan.workspace_bytes, 0);
-        told = (struct told){ 0 };
-        cek__conv_run(&plan, NULL, &(conv_args){ .x = p.x, .w = p.w, .out = p.y }, workspace);
-        EXPECT(!told.columns && (kernels.any_step ? told.b > 0 && !told.others : !told.b && told.others > 0),
-               "%s: %d tiles have runs of B, %d others", config->isa, told.b, told.others);
-        guard_free(workspace, plan.workspace_bytes);
+        const struct told of = told_of(&p, config, p.y);
+        EXPECT(!of.columns && (config->kernels->any_step ? of.b > 0 && !of.others : !of.b && of.others > 0),
+               "%s: %d tiles have runs of B, %d others", config->isa, of.b, of.others);
     }
     problem_free(&p);
 }
@@ -404,25 +410,16 @@ END_TEST
 START_TEST(tiles_that_take_any_step_are_told_of_columns_of_transformed_gradients)
 {
     static const geometry three = { 8, 64, 64, 1, { NONE, { 28, 3, 1, 1, 1, 1 }, { 28, 3, 1, 1, 1, 1 } } };
-    static cpu_gemm_tiles *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_told };
-    const kind k = { 0 };
     const cpu_config *config;
     problem p;
-    problem_make(&three, &k, CONV_BACKWARD_WEIGHTS, &p);
+    problem_make(&three, &(kind){ 0 }, CONV_BACKWARD_WEIGHTS, &p);
     for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
-        cpu_kernels kernels = *config->kernels;
-        cpu_config spied = *config;
         conv_plan plan;
-        kernels.gemm = wholes;
-        spied.kernels = &kernels;
-        cek__conv_plan(&p.d, &spied, 1, &plan);
+        cek__conv_plan(&p.d, config, 1, &plan);
         ck_assert_msg(plan.inexact, "%s: %s", config->isa, plan.algorithm);
-        void *workspace = guarded(plan.workspace_bytes, 0);
-        told = (struct told){ 0 };
-        cek__conv_run(&plan, NULL, &(conv_args){ .x = p.x, .y = p.y, .out = p.w }, workspace);
-        EXPECT(!told.b && (kernels.any_step ? told.columns > 0 && !told.others : told.others > 0),
-               "%s: %d tiles have runs of columns, %d others", config->isa, told.columns, told.others);
-        guard_free(workspace, plan.workspace_bytes);
+        const struct told of = told_of(&p, config, p.w);
+        EXPECT(!of.b && (config->kernels->any_step ? of.columns > 0 && !of.others : of.others > 0),
+               "%s: %d tiles have runs of columns, %d others", config->isa, of.columns, of.others);
     }
     problem_free(&p);
 }

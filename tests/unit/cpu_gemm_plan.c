@@ -201,11 +201,11 @@ START_TEST(sums_of_few_rows_do_not_meet_in_one_set_of_l1)
                 const gemm_desc d = rows_of_memory(m, n, 2048);
                 gemm_plan plan;
                 cek__gemm_plan(&d, config, 2, &plan);
-                const int64_t lines = product_sums_ld(&plan.product,
+                const int64_t apart = product_sums_ld(&plan.product,
                                                       plan.product.splits > 1 ? n : plan.product.sizes.nb);
                 const int64_t longest = m < 4 ? 4096 / m : 1024, nb = plan.product.sizes.nb;
-                EXPECT(plan.product.thin && lines / 16 % 2 == 1 && nb <= longest && nb >= (n < 1024 ? n : 1024),
-                       "%s, %ld x %ld: sums of %ld, %ld apart", config->isa, (long)m, (long)n, (long)nb, (long)lines);
+                EXPECT(plan.product.thin && apart / 16 % 2 == 1 && nb <= longest && nb >= (n < 1024 ? n : 1024),
+                       "%s, %ld x %ld: sums of %ld, %ld apart", config->isa, (long)m, (long)n, (long)nb, (long)apart);
             }
 }
 END_TEST

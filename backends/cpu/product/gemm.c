@@ -131,8 +131,8 @@ static pack_way way_b(const gemm_desc *d, const cpu_config *config)
 static bool is_few(const gemm_desc *d, const cpu_config *config)
 {
     const int64_t more = config->kernels->mr <= CPU_LOW ? least(2 * config->kernels->mr, 2 * CPU_THIN_MAX) : 0;
-    return d->m <= CPU_THIN_MAX || (d->m <= more && d->b.type == CPU_F32 && d->k >= THIN_DEPTH &&
-                                    d->k * d->n * cpu_type_bytes(d->b.type) <= THIN_BYTES);
+    return d->m <= CPU_THIN_MAX ||
+           (d->m <= more && d->b.type == CPU_F32 && d->k >= THIN_DEPTH && d->k * d->n * 4 <= THIN_BYTES);
 }
 
 /* A few rows of A, or columns of B where those are its roles, against rows of memory. Near operands that need no

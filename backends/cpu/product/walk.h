@@ -132,21 +132,25 @@ static inline int64_t walk_panel_rows(int64_t rows, int64_t mr)
     return (rows + panels - 1) / panels;
 }
 
-/* The rows of the next panel, of `left` that lie some distance apart. Low panels end with two of like height where
- * little would be left: a tile of one or two rows has too few sums to add to one while another is on its way. */
+/* Low panels end with two of like height where little would be left: a tile of one or two rows has too few sums to add
+ * to one while another is on its way. */
+static inline bool walk_is_little(int64_t rest, int64_t height)
+{
+    return rest > 0 && height <= CPU_LOW && 2 * rest <= height + 1;
+}
+
+/* The rows of the next panel, of `left` that lie some distance apart. */
 static inline int64_t walk_panel_next(int64_t left, int64_t height)
 {
-    const int64_t rest = left - height;
-    if (rest <= 0)
+    if (left <= height)
         return left;
-    return height <= CPU_LOW && 2 * rest <= height + 1 ? (left + 1) / 2 : height;
+    return walk_is_little(left - height, height) ? (left + 1) / 2 : height;
 }
 
 /* How many of the next panels are as high as the first of them. */
 static inline int64_t walk_panels_alike(int64_t left, int64_t height)
 {
-    const int64_t rest = left % height, ends = rest > 0 && height <= CPU_LOW && 2 * rest <= height + 1;
-    const int64_t alike = left / height - ends;
+    const int64_t alike = left / height - walk_is_little(left % height, height);
     return alike > 0 ? alike : 1;
 }
 
