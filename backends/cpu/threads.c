@@ -1,14 +1,13 @@
 /* threads.c - the pool declared in threads.h.
  *
- * Owns: the protocol by which a run is opened, joined, drained and closed.
+ * Owns: the protocol by which a run is opened, joined, drained and ended.
  * Must not know: what a task computes.
  *
- * One word, `state`, holds a run's life: its low bits count the helpers inside the run, one bit
- * says that the run may be joined, the rest number the runs. A helper joins by raising the count
- * while the run is open, and leaves by lowering it; the caller closes the run when no task is left
- * to hand out and waits for the count to fall to 0. So a helper that wakes too late simply finds
- * the run closed: the caller never waits for a thread that has no task. Fields of the job are
- * written only while the run is closed and the count is 0.
+ * One word holds a run's life: how many of its tasks nobody has yet, and how many helpers are inside. A helper joins
+ * where tasks are left, and takes the first of its own by the same exchange; who finds none left has no part in the run
+ * any more. So a helper that comes too late changes nothing: the caller never waits for a thread that has no task. The
+ * job lies beside the word, and is written only while no task is left and nobody inside: to give a task to a core that
+ * spins costs the way of one cache line, and to learn that it is done the way back.
  *
  * A helper whose core other processes take may be in the middle of the last task, not running, for as long as the
  * kernel gives them, while the caller that waits for it leaves its own core idle. So a caller that waits for long looks
@@ -27,17 +26,15 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
-    COUNT_MASK = 0xffff, /* helpers inside the run */
-    OPEN = 0x10000,
-    RUN_STEP = 0x20000, /* the run's number is what lies above */
     WAKE_HELPERS = 1,
     WAKE_CALLER = 2,
-    WAKE_GUESTS = 4, /* futex bit sets: who sleeps on `state` */
+    WAKE_GUESTS = 4, /* futex bit sets: who sleeps */
     WORKERS_MAX = 4096,
     /* Kernels take 32 KiB at most; the rest is for the C library, which keeps thread-local memory there, and for
      * sanitizers. */
@@ -49,10 +46,24 @@ enum {
     /* How long a caller waits before it looks whether helpers are running: several times what looking and changing
      * places take, a twentieth of what the kernel gives another process at once (3 to 4 ms). */
     LOOK_NS = 150000,
+    LINES = 128, /* two cache lines: some processors fetch them in pairs */
 };
 
+/* A run: in the upper half tasks that nobody has yet, negative once they were asked for in vain; in the lower half the
+ * helpers inside. Nobody comes in where no task is left. */
+#define ONE_TASK ((uint64_t)1 << 32)
+
+static int32_t tasks_left(uint64_t run)
+{
+    return (int32_t)(run >> 32);
+}
+static uint32_t helpers_inside(uint64_t run)
+{
+    return (uint32_t)run;
+}
+
 typedef struct helper {
-    struct cpu_threads *threads;
+    _Alignas(LINES / 2) struct cpu_threads *threads;
     const cpu_lender *from; /* a guest's */
     pthread_t thread;
     int worker;
@@ -63,35 +74,45 @@ typedef struct helper {
 } helper;
 
 struct cpu_threads {
-    _Atomic uint32_t state;
-    _Atomic uint32_t sleepers; /* helpers in, or on the way into, the futex */
+    /* passes between cores in every run */
+    _Alignas(LINES) _Atomic uint64_t run;
+    int64_t end; /* tasks of the run have the numbers in front of it */
+    cpu_task *fn;
+    void *arg;
+    /* hardly ever changes */
+    _Alignas(LINES) _Atomic uint32_t sleepers; /* helpers in, or on the way into, the futex */
     _Atomic uint32_t guests_asleep;
     _Atomic uint32_t caller_sleeps;
     _Atomic uint32_t stop;
-    char pad0[44]; /* `next` is hammered by all workers: a cache line of its own */
-    _Atomic int64_t next;
-    char pad1[56];
-    int64_t tasks;
-    cpu_task *fn;
-    void *arg;
-    atomic_flag busy;
+    int64_t spin_ns;
     int workers, started; /* guests among them */
     const cpu_lender *lender;
-    uint32_t begun; /* by the lender when the caller looked last */
-    int64_t spin_ns;
-    _Atomic int64_t brief_since, brief_last; /* when brief runs began to follow each other while helpers slept */
     pid_t pid;
     int free_cpu; /* the CPU left to the caller; -1 = helpers are not pinned */
+    /* the caller's */
+    _Alignas(LINES) atomic_flag busy;
+    uint32_t begun;                          /* by the lender when the caller looked last */
+    _Atomic int64_t brief_since, brief_last; /* when brief runs began to follow each other while helpers slept */
     helper helpers[];
 };
 
+/* Which half of `run` sleepers look at. */
+static void *upper_half(_Atomic uint64_t *run)
+{
+    return (char *)run + (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 4 : 0);
+}
+static void *lower_half(_Atomic uint64_t *run)
+{
+    return (char *)run + (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 4);
+}
+
 /* Until `end` by the clock of now_ns, or without end where that is NULL. */
-static void futex_sleep(_Atomic uint32_t *word, uint32_t seen, const struct timespec *end, uint32_t who)
+static void futex_sleep(void *word, uint32_t seen, const struct timespec *end, uint32_t who)
 {
     syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, seen, end, NULL, who);
 }
 
-static void futex_wake(_Atomic uint32_t *word, uint32_t who)
+static void futex_wake(void *word, uint32_t who)
 {
     syscall(SYS_futex, word, FUTEX_WAKE_BITSET | FUTEX_PRIVATE_FLAG, INT_MAX, NULL, NULL, who);
 }
@@ -124,30 +145,31 @@ static int is_needed(const cpu_lender *from)
                             atomic_load_explicit(&from->open, memory_order_relaxed) == 0);
 }
 
-/* Waits, spinning, until done(state) or the time is up or the core is needed; returns whether done. */
-static int spin(cpu_threads *threads, int (*done)(uint32_t state, uint32_t last), uint32_t last, const cpu_lender *from)
+/* Waits, spinning, until done(run) or the time is up or the core is needed; returns whether done. */
+static int spin(cpu_threads *threads, int (*done)(uint64_t run), const cpu_lender *from)
 {
-    const int64_t end = now_ns() + threads->spin_ns;
+    int64_t end = 0;
     do {
         for (int i = 0; i < 32; i++) {
             if (is_needed(from))
                 return 0;
-            if (done(atomic_load_explicit(&threads->state, memory_order_acquire), last))
+            if (done(atomic_load_explicit(&threads->run, memory_order_acquire)))
                 return 1;
             relax();
         }
+        if (end == 0)
+            end = now_ns() + threads->spin_ns;
     } while (now_ns() < end);
     return 0;
 }
 
-static int is_new_run(uint32_t state, uint32_t last)
+static int has_tasks(uint64_t run)
 {
-    return (state & OPEN) && (state & ~COUNT_MASK) != last;
+    return tasks_left(run) > 0;
 }
-static int is_empty(uint32_t state, uint32_t last)
+static int is_empty(uint64_t run)
 {
-    (void)last;
-    return (state & COUNT_MASK) == 0;
+    return helpers_inside(run) == 0;
 }
 
 /* Wakes guests where their lender was in no operation when the caller looked last, is in none now, and
@@ -160,56 +182,55 @@ static void guests_call(cpu_threads *threads)
     const uint32_t before = threads->begun;
     threads->begun = atomic_load_explicit(&from->begun, memory_order_relaxed);
     if (threads->begun == before && !is_needed(from) && atomic_load(&threads->guests_asleep))
-        futex_wake(&threads->state, WAKE_GUESTS);
+        futex_wake(upper_half(&threads->run), WAKE_GUESTS);
 }
 
-/* Executes tasks until none is left, or the core is needed; returns whether none is left. */
-static int drain(cpu_threads *threads, int worker, const cpu_lender *from)
+/* Executes the task that is the `left`-th last, and others until none is left or the core is needed. */
+static void drain(cpu_threads *threads, int32_t left, int worker, const cpu_lender *from)
 {
-    const int64_t tasks = threads->tasks;
-    while (!is_needed(from)) {
-        const int64_t task = atomic_fetch_add_explicit(&threads->next, 1, memory_order_relaxed);
-        if (task >= tasks)
-            return 1;
-        threads->fn(threads->arg, task, worker);
+    cpu_task *const fn = threads->fn;
+    void *const arg = threads->arg;
+    const int64_t end = threads->end;
+    while (left > 0) {
+        fn(arg, end - left, worker);
         if (worker == 0)
             guests_call(threads);
+        if (is_needed(from))
+            return;
+        left = tasks_left(atomic_fetch_sub_explicit(&threads->run, ONE_TASK, memory_order_acq_rel));
     }
-    return 0;
 }
 
-/* Joins the open run unless it is `*last`, the one this helper was in before; returns whether it
- * joined. */
-static int join(cpu_threads *threads, uint32_t *last)
+/* Joins where a task is left, and takes it; returns how many were, or 0. */
+static int32_t join(cpu_threads *threads)
 {
-    uint32_t state = atomic_load_explicit(&threads->state, memory_order_acquire);
-    while (is_new_run(state, *last))
-        if (atomic_compare_exchange_weak_explicit(&threads->state, &state, state + 1, memory_order_acq_rel,
-                                                  memory_order_acquire)) {
-            *last = state & ~(uint32_t)COUNT_MASK;
-            return 1;
-        }
+    uint64_t run = atomic_load_explicit(&threads->run, memory_order_acquire);
+    while (has_tasks(run))
+        if (atomic_compare_exchange_weak_explicit(&threads->run, &run, run - ONE_TASK + 1, memory_order_acq_rel,
+                                                  memory_order_acquire))
+            return tasks_left(run);
     return 0;
 }
 
 static void leave(cpu_threads *threads)
 {
-    const uint32_t state = atomic_fetch_sub(&threads->state, 1) - 1;
-    if ((state & COUNT_MASK) == 0 && atomic_load(&threads->caller_sleeps))
-        futex_wake(&threads->state, WAKE_CALLER);
+    const uint64_t run = atomic_fetch_sub(&threads->run, 1) - 1;
+    if (is_empty(run) && atomic_load(&threads->caller_sleeps))
+        futex_wake(lower_half(&threads->run), WAKE_CALLER);
 }
 
-static void helper_sleep(helper *self, uint32_t last)
+static void helper_sleep(helper *self)
 {
     cpu_threads *threads = self->threads;
     _Atomic uint32_t *asleep = self->from ? &threads->guests_asleep : &threads->sleepers;
 
     atomic_fetch_add(asleep, 1);
     for (;;) {
-        const uint32_t state = atomic_load(&threads->state);
-        if ((is_new_run(state, last) && !is_needed(self->from)) || atomic_load(&threads->stop))
+        const uint64_t run = atomic_load(&threads->run);
+        if ((has_tasks(run) && !is_needed(self->from)) || atomic_load(&threads->stop))
             break;
-        futex_sleep(&threads->state, state, NULL, self->from ? WAKE_GUESTS : WAKE_HELPERS);
+        futex_sleep(upper_half(&threads->run), (uint32_t)tasks_left(run), NULL,
+                    self->from ? WAKE_GUESTS : WAKE_HELPERS);
     }
     atomic_fetch_sub(asleep, 1);
 }
@@ -218,17 +239,16 @@ static void *helper_main(void *arg)
 {
     helper *self = arg;
     cpu_threads *threads = self->threads;
-    uint32_t last = 0; /* runs are numbered from 1 */
 
     while (!atomic_load(&threads->stop)) {
-        if (!is_needed(self->from) && join(threads, &last)) {
+        const int32_t left = is_needed(self->from) ? 0 : join(threads);
+        if (left > 0) {
             atomic_store_explicit(&self->inside, 1, memory_order_relaxed);
-            if (!drain(threads, self->worker, self->from))
-                last = 0; /* a guest may come back to it */
+            drain(threads, left, self->worker, self->from);
             atomic_store_explicit(&self->inside, 0, memory_order_relaxed);
             leave(threads);
-        } else if (!spin(threads, is_new_run, last, self->from)) {
-            helper_sleep(self, last);
+        } else if (!spin(threads, has_tasks, self->from)) {
+            helper_sleep(self);
         }
     }
     return NULL;
@@ -288,34 +308,32 @@ static void places_leave(cpu_threads *threads, int waited)
     }
 }
 
-/* Opens run number +1. The state's old count is 0 and OPEN is clear; the sum wraps after 32767
- * runs, past 0. */
-static void run_open(cpu_threads *threads)
+/* The first task is the caller's, whose store need not have reached other cores before it begins with that: a helper
+ * that goes to sleep just now, which the caller does not see, finds it in the kernel. */
+static void run_open(cpu_threads *threads, int32_t tasks)
 {
-    uint32_t number = (atomic_load(&threads->state) & ~(uint32_t)(COUNT_MASK | OPEN)) + RUN_STEP;
-    if (number == 0)
-        number = RUN_STEP;
     make_way(threads);
-    atomic_store(&threads->state, number | OPEN);
-    if (atomic_load(&threads->sleepers))
-        futex_wake(&threads->state, WAKE_HELPERS);
+    atomic_store_explicit(&threads->run, (uint64_t)(tasks - 1) * ONE_TASK, memory_order_release);
+    if (atomic_load_explicit(&threads->sleepers, memory_order_relaxed))
+        futex_wake(upper_half(&threads->run), WAKE_HELPERS);
     guests_call(threads);
 }
 
-static void run_close(cpu_threads *threads)
+/* No task is left; until nobody is inside. */
+static void run_end(cpu_threads *threads)
 {
-    uint32_t state = atomic_fetch_and(&threads->state, ~(uint32_t)OPEN) & ~(uint32_t)OPEN;
-    if (is_empty(state, 0) || spin(threads, is_empty, 0, NULL))
+    uint64_t run = atomic_load_explicit(&threads->run, memory_order_acquire);
+    if (is_empty(run) || spin(threads, is_empty, NULL))
         return;
     atomic_store(&threads->caller_sleeps, 1);
-    for (int64_t end = 0; !is_empty(state = atomic_load(&threads->state), 0);) {
+    for (int64_t end = 0; !is_empty(run = atomic_load(&threads->run));) {
         const int64_t now = now_ns();
         if (threads->free_cpu >= 0 && now >= end) { /* others that leave end the sleep, too */
             places_leave(threads, end > 0);
             end = now + LOOK_NS;
         }
         const struct timespec at = { .tv_sec = end / 1000000000, .tv_nsec = end % 1000000000 };
-        futex_sleep(&threads->state, state, threads->free_cpu >= 0 ? &at : NULL, WAKE_CALLER);
+        futex_sleep(lower_half(&threads->run), helpers_inside(run), threads->free_cpu >= 0 ? &at : NULL, WAKE_CALLER);
     }
     atomic_store(&threads->caller_sleeps, 0);
 }
@@ -328,17 +346,14 @@ void cek__threads_run(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *a
             fn(arg, task, 0);
         return;
     }
-    if (getpid() == threads->pid) {
-        threads->fn = fn;
-        threads->arg = arg;
-        threads->tasks = tasks;
-        atomic_store_explicit(&threads->next, 0, memory_order_relaxed);
-        run_open(threads);
-        drain(threads, 0, NULL);
-        run_close(threads);
-    } else { /* a forked child has no helpers */
-        for (int64_t task = 0; task < tasks; task++)
-            fn(arg, task, 0);
+    threads->fn = fn;
+    threads->arg = arg;
+    for (int64_t begin = 0; begin < tasks; begin = threads->end) {
+        const int32_t some = tasks - begin < INT32_MAX ? (int32_t)(tasks - begin) : INT32_MAX;
+        threads->end = begin + some;
+        run_open(threads, some);
+        drain(threads, some, 0, NULL);
+        run_end(threads);
     }
     atomic_flag_clear_explicit(&threads->busy, memory_order_release);
 }
@@ -401,9 +416,11 @@ int cek__threads_create_borrowing(int workers, const int *cpus, int n_cpus, cons
     if (workers < 1 || guests < 0 || workers > WORKERS_MAX - guests)
         return EINVAL;
     workers += guests;
-    cpu_threads *threads = calloc(1, sizeof *threads + (size_t)workers * sizeof *threads->helpers);
+    const size_t bytes = sizeof(struct cpu_threads) + (size_t)workers * sizeof(helper);
+    cpu_threads *threads = aligned_alloc(LINES, (bytes + LINES - 1) / LINES * LINES);
     if (threads == NULL)
         return ENOMEM;
+    memset(threads, 0, bytes);
     threads->workers = workers;
     threads->lender = guests > 0 ? loan->from : NULL;
     threads->pid = getpid();
@@ -439,9 +456,9 @@ void cek__threads_destroy(cpu_threads *threads)
     if (getpid() != threads->pid) /* nothing to join in a forked child */
         return;
     atomic_store(&threads->stop, 1);
-    /* a change of the state's number makes every futex_sleep that is about to begin return at once */
-    atomic_fetch_add(&threads->state, RUN_STEP);
-    futex_wake(&threads->state, WAKE_HELPERS | WAKE_GUESTS);
+    /* another number makes every futex_sleep that is about to begin return at once */
+    atomic_fetch_sub(&threads->run, ONE_TASK);
+    futex_wake(upper_half(&threads->run), WAKE_HELPERS | WAKE_GUESTS);
     for (int i = 1; i <= threads->started; i++)
         pthread_join(threads->helpers[i].thread, NULL);
     free(threads);

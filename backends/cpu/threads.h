@@ -16,7 +16,7 @@
  *
  * Several pools may live in one process. Idle workers spin for some microseconds, then sleep in a
  * futex. fork: the child has the memory of the pool but none of its threads. The only call a child
- * may make is cek__threads_run, which notices (by pid) and runs inline; the pool leaks there. */
+ * may make is cek__threads_run, whose tasks nobody but the caller takes then; the pool leaks there. */
 #ifndef CEK_BACKENDS_CPU_THREADS_H
 #define CEK_BACKENDS_CPU_THREADS_H
 

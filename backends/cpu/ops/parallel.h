@@ -22,7 +22,7 @@ enum {
 
 enum {
     /* Below this an operation runs on the calling thread alone. Waking a sleeping thread costs
-     * the caller some us and the thread is there 50 us later; if it still spins, 1 us. The
+     * the caller some us and the thread is there 50 us later; if it still spins, 0.2 us. The
      * caller works on meanwhile: 40 us of tanh took 24 us with a second thread that was awake
      * and 41 us with one that slept. */
     CPU_INLINE_NS = 30000,
