@@ -279,14 +279,14 @@ static void places_change(cpu_threads *threads, helper *h)
 
 /* Helpers have a CPU each, and one is left for the caller. Where the caller has moved to a helper's
  * CPU, the two change places: left alone, a woken helper would queue behind the very thread that
- * waits for it, for milliseconds. */
+ * waits for it, for milliseconds. In a forked child nobody has the places. */
 static void make_way(cpu_threads *threads)
 {
     if (threads->free_cpu < 0)
         return;
     const int cpu = sched_getcpu();
     for (int i = 1; i < threads->workers && cpu != threads->free_cpu; i++)
-        if (threads->helpers[i].cpu == cpu)
+        if (threads->helpers[i].cpu == cpu && getpid() == threads->pid)
             places_change(threads, &threads->helpers[i]);
 }
 
@@ -308,8 +308,8 @@ static void places_leave(cpu_threads *threads, int waited)
     }
 }
 
-/* The first task is the caller's, whose store need not have reached other cores before it begins with that: a helper
- * that goes to sleep just now, which the caller does not see, finds it in the kernel. */
+/* The first task is the caller's, which begins with it before others need have seen the run: a helper that goes to
+ * sleep at this very moment finds it in the kernel, or sleeps through it. */
 static void run_open(cpu_threads *threads, int32_t tasks)
 {
     make_way(threads);

@@ -205,6 +205,45 @@ static void where_task(void *arg, int64_t task, int worker)
     usleep(2000); /* so that helpers get tasks */
 }
 
+/* Neither its own, which it did not ask for, nor those of its parent's helper. */
+START_TEST(a_forked_child_on_the_cpu_of_a_helper_changes_no_places)
+{
+    cpu_topology machine;
+    cpu_set_t before, one, sets[2];
+    cpu_threads *threads;
+    int status;
+
+    cek__topology_read(&machine);
+    if (machine.n_cpus < 2)
+        return; /* there is one place */
+    sched_getaffinity(0, sizeof before, &before);
+    CPU_ZERO(&one);
+    CPU_SET((size_t)machine.cpus[0], &one);
+    ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0); /* the place that is left to the caller */
+    ck_assert_int_eq(cek__threads_create(2, machine.cpus, 2, &threads), 0);
+    CPU_ZERO(&one);
+    CPU_SET((size_t)machine.cpus[1], &one);
+    const pid_t child = fork();
+    if (child == 0) {
+        static count c;
+        cpu_set_t now;
+        CPU_ZERO(&now);
+        sched_setaffinity(0, sizeof one, &one);
+        cek__threads_run(threads, TASKS, count_task, &c);
+        sched_getaffinity(0, sizeof now, &now);
+        _exit(CPU_EQUAL(&now, &one) ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child was moved: status %d", status);
+    memset(sets, 0, sizeof sets);
+    while (CPU_COUNT(&sets[1]) == 0) /* the test's own time-out ends it */
+        cek__threads_run(threads, 10, where_task, sets);
+    ck_assert_msg(CPU_EQUAL(&sets[1], &one), "the helper was moved");
+    sched_setaffinity(0, sizeof before, &before);
+    cek__threads_destroy(threads);
+}
+END_TEST
+
 START_TEST(helpers_keep_to_their_cpus_and_callers_are_left_alone)
 {
     cpu_topology machine;
@@ -500,6 +539,7 @@ int main(void)
     tcase_add_test(threads, several_callers_of_one_pool_do_not_mix);
     tcase_add_test(threads, a_run_inside_a_task_is_inline);
     tcase_add_test(threads, a_forked_child_may_run);
+    tcase_add_test(threads, a_forked_child_on_the_cpu_of_a_helper_changes_no_places);
     tcase_add_test(threads, helpers_keep_to_their_cpus_and_callers_are_left_alone);
     tcase_add_test(threads, a_helper_that_does_not_run_goes_on_in_the_place_of_the_caller_that_waits);
     tcase_add_test(threads, helpers_block_all_signals_and_the_callers_mask_stays);
