@@ -8,7 +8,10 @@
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/vector.h"
 
-enum { SIDE_MAX = 6 };
+enum {
+    SIDE_MAX = 6,
+    AHEAD = 32, /* channels of each pixel, that are asked for before it is their turn: pixels are many short streams */
+};
 
 /* One side: y = matrix x. */
 typedef void side(const vf *x, vf *y);
@@ -74,8 +77,10 @@ V_INLINE void square(side *apply, int from, int to, int64_t n, const float *x, i
 #pragma GCC unroll 6
     for (int j = 0; j < from; j++) {
 #pragma GCC unroll 6
-        for (int i = 0; i < from; i++)
+        for (int i = 0; i < from; i++) {
             in[i] = v_load_part(x + i * line + j * pixel, n);
+            __builtin_prefetch(x + i * line + j * pixel + AHEAD, 0, 3);
+        }
         apply(in, out);
 #pragma GCC unroll 6
         for (int i = 0; i < to; i++)

@@ -77,7 +77,9 @@ static const geometry geometries[] = {
     { 1, 33, 150, 1, { NONE, { 7, 3, 1, 1, 1, 1 }, { 12, 3, 1, 1, 3, 2 } } },
     { 1, 130, 20, 1, { { 3, 1, 1, 1, 0, 0 }, { 12, 3, 1, 1, 1, 1 }, { 11, 3, 1, 1, 0, 0 } } },
     { 20, 24, 18, 1, { NONE, { 12, 3, 1, 1, 1, 1 }, { 8, 3, 1, 1, 1, 1 } } },
-    { 2, 48, 64, 1, { NONE, { 6, 3, 1, 1, 9, 1 }, { 7, 3, 1, 1, 9, 8 } } }, /* squares wholly in the padding */
+    { 2, 48, 64, 1, { NONE, { 6, 3, 1, 1, 9, 1 }, { 7, 3, 1, 1, 9, 8 } } },   /* squares wholly in the padding */
+    { 4, 16, 20, 1, { NONE, { 30, 3, 1, 1, 1, 1 }, { 29, 3, 1, 1, 1, 1 } } }, /* tiles in parts, summed apart */
+    { 1, 16, 17, 1, { NONE, { 5, 3, 1, 1, 1, 1 }, { 500, 3, 1, 1, 1, 1 } } }, /* no block has whole lines of tiles */
     /* few tiles, many weights */
     { 2, 150, 70, 1, { NONE, { 15, 3, 1, 1, 1, 1 }, { 16, 3, 1, 1, 0, 2 } } },
     /* few channels of a result: pixels taken together, by vectors of 4, 8 and 16; strides, lopsided paddings, more of

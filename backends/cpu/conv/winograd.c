@@ -31,7 +31,8 @@ enum {
     TASKS = 16,               /* wanted of backward-weights, from blocks and splits */
     /* Of backward-weights, which are more than L2 holds: sums and squares pass by one point after the other. */
     TILES_SUMMED = 56, /* for each way past the sums */
-    SUMS_ROWS = 128,   /* another block of them transforms all of x again */
+    SUMS_ROWS = 128,   /* another block of them transforms all of x again ... */
+    SUMS_COLUMNS = 64, /* ... and of these all of dy */
 };
 
 static int has_taps(const conv_desc *d)
@@ -57,16 +58,17 @@ static void form_set(const conv_desc *d, const cpu_winograd *form, winograd_plan
 /* By the shape alone, since it is what the choice of a form looks at. */
 static void sizes_choose(const conv_desc *d, const cpu_kernels *kernels, winograd_plan *w)
 {
-    const int64_t widest = WINOGRAD_PANELS * kernels->nr;
-
-    w->block = round_up(least(d->direction == CONV_BACKWARD_WEIGHTS ? TILES_SUMMED : TILES, w->count), kernels->mr);
-    w->columns = w->to;
     if (d->direction != CONV_BACKWARD_WEIGHTS) {
+        w->block = round_up(least(TILES, w->count), kernels->mr);
+        w->columns = w->to;
         if (w->count <= TILES_FEW && w->planes * w->from * w->to * 4 > WEIGHTS_BYTES)
             w->depth = ceil_div(w->from, ceil_div(w->from, WEIGHTS_DEPTH));
         return;
     }
-    w->columns = round_up(ceil_div(w->from, ceil_div(w->from, widest)), kernels->nr);
+    /* whole lines of tiles, if it can be */
+    w->block = most(TILES_SUMMED / w->tiles[1], 1) * w->tiles[1];
+    w->block = least(w->block <= TILES_SUMMED ? w->block : TILES_SUMMED, w->count);
+    w->columns = round_up(ceil_div(w->from, ceil_div(w->from, SUMS_COLUMNS)), kernels->nr);
     w->rows = ceil_div(w->to, ceil_div(w->to, SUMS_ROWS));
     const int64_t blocks = ceil_div(w->from, w->columns) * ceil_div(w->to, w->rows);
     for (w->splits = 1; w->splits * blocks < TASKS && w->splits * 4 * w->block <= w->count;)
@@ -220,6 +222,27 @@ void cek__winograd_ahead(const winograd_plan *w, const winograd_image *of, int64
             for (int64_t i = 0; i < channels * bytes; i += 64)
                 __builtin_prefetch(line + x * pixel + i, 0, 2);
     }
+}
+
+/* The first pixel of a line of tiles, or behind the last line. */
+static int64_t line_pixel(const winograd_plan *w, const winograd_image *of, int64_t line)
+{
+    const int64_t y = least(line % w->tiles[0] * w->form->outputs, of->size[0]);
+
+    return (line / w->tiles[0] * of->size[0] + y) * of->size[1];
+}
+
+cpu_ahead cek__winograd_lines(const winograd_plan *w, const winograd_image *of, int64_t first, int64_t end,
+                              int64_t channel, int64_t channels)
+{
+    const int64_t bytes = cpu_type_bytes(of->type), pixel = line_pixel(w, of, first / w->tiles[1]);
+    const int64_t pixels = line_pixel(w, of, ceil_div(end, w->tiles[1])) - pixel;
+    const char *at = conv_at(of->at, of->type, pixel * of->channels + channel);
+
+    if (pixels == 0)
+        return (cpu_ahead){ 0 };
+    return cpu_ahead_rows((const float *)(const void *)at, pixels, ceil_div(channels * bytes, 4),
+                          of->channels * bytes / 4);
 }
 
 /* ---- all directions ---- */

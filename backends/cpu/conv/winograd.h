@@ -52,5 +52,8 @@ void cek__winograd_square(const cpu_kernels *kernels, const winograd_image *from
 /* Has the pixels of a tile's outputs, in any image of that size, come into L2; nothing behind the last tile. */
 void cek__winograd_ahead(const winograd_plan *w, const winograd_image *of, int64_t tile, int64_t channel,
                          int64_t channels);
+/* The same of the whole lines of tiles in which [first, end) lie, for products to bring along. */
+cpu_ahead cek__winograd_lines(const winograd_plan *w, const winograd_image *of, int64_t first, int64_t end,
+                              int64_t channel, int64_t channels);
 
 #endif
