@@ -1,5 +1,6 @@
 /* cpu_conv_plan.c - how convolutions of the CPU backend are computed: by which method, in memory in proportion, with
  * bits that follow from no number of workers and from no packing, and nothing touched beside operands. */
+#include "backends/cpu/conv/winograd.h"
 #include "tests/unit/conv_problem.h"
 
 /* Plans alone: what tiles of products or padding would waste is seen, memory stays in proportion for any number of
@@ -425,6 +426,62 @@ START_TEST(tiles_that_take_any_step_are_told_of_columns_of_transformed_gradients
 }
 END_TEST
 
+enum { COMES_LINES = 11, COMES_PIXELS = 10, COMES_CHANNELS = 192, COMES_IMAGES = 2 };
+typedef char comes_seen[COMES_IMAGES][COMES_LINES][COMES_PIXELS][COMES_CHANNELS];
+
+/* What tiles' lines of B ahead would ask for, float by float. */
+static void comes_all(const winograd_plan *w, winograd_coming *coming, const float *image, comes_seen seen)
+{
+    cpu_ahead none = cpu_ahead_none(NULL, 1), *ahead;
+    while ((ahead = cek__winograd_comes(w, coming, &none)) != &none) {
+        ck_assert_int_eq(ahead->stretch, coming->stretch);
+        while (ahead->rows > 0) {
+            const int64_t at = ahead->at - image;
+            ck_assert_msg(at >= 0 && at + CPU_FLOATS_AHEAD <= (int64_t)sizeof(comes_seen), "float %ld", (long)at);
+            for (int64_t i = 0; i < CPU_FLOATS_AHEAD; i++)
+                (&seen[0][0][0][0])[at + i]++;
+            cpu_ahead_go(ahead);
+        }
+    }
+}
+
+/* Lines that end the image or lie behind it, tiles that begin and end within a line of them, no image at all. */
+START_TEST(what_comes_while_tiles_multiply_is_the_pixels_that_are_read_next)
+{
+    static float image[sizeof(comes_seen)];
+    enum { FIRST = 2, END = 19, STRETCH = 12 };
+    const winograd_image of = { image, CPU_F32, { COMES_LINES, COMES_PIXELS }, COMES_CHANNELS };
+    const cpu_config *config;
+
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int all = 0; all < 2; all++) {
+            const winograd_plan w = { .form = &config->kernels->winograd[1], .tiles = { 4, 3 }, .count = 24 };
+            const int64_t channel = all ? 0 : 64, channels = all ? COMES_CHANNELS : 128, outputs = w.form->outputs;
+            winograd_coming coming = {
+                .count = 3,
+                .of = { { .image = of, .first = END, .end = FIRST, .channels = COMES_CHANNELS },
+                        { .image = of, .first = FIRST, .end = END, .channel = channel, .channels = channels },
+                        { .image = { .size = { 1, 1 } }, .first = 0, .end = 5, .channels = channels } },
+                .stretch = STRETCH,
+            };
+            static comes_seen seen;
+            memset(seen, 0, sizeof seen);
+            comes_all(&w, &coming, image, seen);
+            for (int64_t tile = 0; tile < w.count; tile++) {
+                int64_t n, at[2];
+                cek__winograd_tile(&w, tile, &n, at);
+                for (int64_t y = at[0]; y < at[0] + outputs && y < COMES_LINES; y++)
+                    for (int64_t x = at[1]; x < at[1] + outputs && x < COMES_PIXELS; x++)
+                        for (int64_t c = 0; c < COMES_CHANNELS; c++) {
+                            const int wanted = tile >= FIRST && tile < END && c >= channel && c < channel + channels;
+                            EXPECT(seen[n][y][x][c] == wanted, "tile %ld, line %ld, pixel %ld, channel %ld: %d",
+                                   (long)tile, (long)y, (long)x, (long)c, seen[n][y][x][c]);
+                        }
+            }
+        }
+}
+END_TEST
+
 int main(void)
 {
     memory_keep();
@@ -446,6 +503,7 @@ int main(void)
                         CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_test(tests, tiles_that_take_any_step_are_told_of_runs_that_only_b_has);
     tcase_add_test(tests, tiles_that_take_any_step_are_told_of_columns_of_transformed_gradients);
+    tcase_add_test(tests, what_comes_while_tiles_multiply_is_the_pixels_that_are_read_next);
     suite_add_tcase(suite, tests);
     return suite_run(suite);
 }

@@ -224,25 +224,42 @@ void cek__winograd_ahead(const winograd_plan *w, const winograd_image *of, int64
     }
 }
 
-/* The first pixel of a line of tiles, or behind the last line. */
-static int64_t line_pixel(const winograd_plan *w, const winograd_image *of, int64_t line)
+/* Tiles of one line: of all channels at once, of some of them line by line of pixels. */
+static cpu_ahead part_next(const winograd_plan *w, winograd_part *part)
 {
-    const int64_t y = least(line % w->tiles[0] * w->form->outputs, of->size[0]);
+    const winograd_image *of = &part->image;
+    const int64_t bytes = cpu_type_bytes(of->type), floats = of->channels * bytes / 4;
+    const int64_t end = least((part->first / w->tiles[1] + 1) * w->tiles[1], part->end);
+    const bool all = part->channels == of->channels;
+    int64_t image, at[2];
 
-    return (line / w->tiles[0] * of->size[0] + y) * of->size[1];
+    cek__winograd_tile(w, part->first, &image, at);
+    const int64_t pixels = least((end - part->first) * w->form->outputs, of->size[1] - at[1]);
+    const int64_t lines = least(w->form->outputs, of->size[0] - at[0]);
+    const int64_t pixel = (image * of->size[0] + at[0] + part->line) * of->size[1] + at[1];
+    if (all || ++part->line >= lines) {
+        part->first = end;
+        part->line = 0;
+    }
+    if (of->at == NULL || pixels <= 0 || lines <= 0)
+        return (cpu_ahead){ 0 };
+    const char *begin = conv_at(of->at, of->type, pixel * of->channels + part->channel);
+    return all ? cpu_ahead_rows((const float *)(const void *)begin, lines, pixels * floats, of->size[1] * floats)
+               : cpu_ahead_rows((const float *)(const void *)begin, pixels, ceil_div(part->channels * bytes, 4),
+                                floats);
 }
 
-cpu_ahead cek__winograd_lines(const winograd_plan *w, const winograd_image *of, int64_t first, int64_t end,
-                              int64_t channel, int64_t channels)
+cpu_ahead *cek__winograd_comes(const winograd_plan *w, winograd_coming *coming, cpu_ahead *other)
 {
-    const int64_t bytes = cpu_type_bytes(of->type), pixel = line_pixel(w, of, first / w->tiles[1]);
-    const int64_t pixels = line_pixel(w, of, ceil_div(end, w->tiles[1])) - pixel;
-    const char *at = conv_at(of->at, of->type, pixel * of->channels + channel);
-
-    if (pixels == 0)
-        return (cpu_ahead){ 0 };
-    return cpu_ahead_rows((const float *)(const void *)at, pixels, ceil_div(channels * bytes, 4),
-                          of->channels * bytes / 4);
+    while (coming->piece.rows < 1) {
+        if (coming->count > 0 && coming->of[coming->count - 1].first >= coming->of[coming->count - 1].end)
+            coming->count--;
+        if (coming->count == 0)
+            return other;
+        coming->piece = part_next(w, &coming->of[coming->count - 1]);
+        coming->piece.stretch = coming->stretch;
+    }
+    return &coming->piece;
 }
 
 /* ---- all directions ---- */

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "backends/cpu/config.h"
+#include "backends/cpu/sizes.h"
 
 enum {
     WINOGRAD_PANELS = 2, /* of columns, whose sums stay in L2 */
@@ -52,8 +53,30 @@ void cek__winograd_square(const cpu_kernels *kernels, const winograd_image *from
 /* Has the pixels of a tile's outputs, in any image of that size, come into L2; nothing behind the last tile. */
 void cek__winograd_ahead(const winograd_plan *w, const winograd_image *of, int64_t tile, int64_t channel,
                          int64_t channels);
-/* The same of the whole lines of tiles in which [first, end) lie, for products to bring along. */
-cpu_ahead cek__winograd_lines(const winograd_plan *w, const winograd_image *of, int64_t first, int64_t end,
-                              int64_t channel, int64_t channels);
+
+/* What products bring along from memory, which they themselves have no use for: images of which tiles [first, end) are
+ * left, the last image first. */
+typedef struct winograd_part {
+    winograd_image image; /* at: NULL if there is none */
+    int64_t first, end, line;
+    int64_t channel, channels;
+} winograd_part;
+typedef struct winograd_coming {
+    int count;
+    winograd_part of[3];
+    int64_t stretch; /* steps of k */
+    cpu_ahead piece;
+} winograd_coming;
+
+/* Of wanted steps so many as tiles can keep to. */
+static inline int64_t winograd_stretch(const cpu_kernels *kernels, int64_t depth, int64_t wanted)
+{
+    const int64_t longest = cpu_stretch(depth, kernels->mr);
+
+    return most(least(wanted / CPU_RUN * CPU_RUN, longest), least(CPU_RUN, longest));
+}
+
+/* What is left of it, or `other`. */
+cpu_ahead *cek__winograd_comes(const winograd_plan *w, winograd_coming *coming, cpu_ahead *other);
 
 #endif

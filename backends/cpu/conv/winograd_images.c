@@ -11,6 +11,8 @@
  * all tiles first, then panel by panel of weights. */
 #include "backends/cpu/conv/method.h"
 
+enum { STAYS_BYTES = 4 << 20 }; /* of images, or weights: so many are near anyway */
+
 /* Where things lie, in floats. */
 typedef struct layout {
     int64_t row, plane;         /* of transformed images: of a tile, of a point */
@@ -40,8 +42,9 @@ typedef struct run {
     const winograd_plan *w;
     const cpu_kernels *kernels;
     layout l;
-    winograd_image image; /* x or dy */
-    int64_t pad[2];       /* of the image, before it */
+    winograd_image image;   /* x or dy */
+    winograd_image to, ref; /* what is written, and what is read there; ref may be NULL */
+    int64_t pad[2];         /* of the image, before it */
     int32_t *a_offset, *b_offset;
     float *shared;  /* by blocks: weights [point][panel][from][nr]; by columns: squares [point][tile][from] */
     float *scratch; /* [worker] */
@@ -77,9 +80,18 @@ static void squares(const run *r, int64_t first, int64_t tiles, float *square, f
     }
 }
 
+/* Steps in which a panel's tiles bring the next one, or where weights stay near, some of it. */
+static int64_t stretch_of(const run *r, int64_t tiles, int64_t depth)
+{
+    const cpu_kernels *kernels = r->kernels;
+    const int64_t wanted = ceil_div(tiles, kernels->mr) * CPU_FLOATS_AHEAD / kernels->nr;
+
+    return winograd_stretch(kernels, depth, r->w->planes * r->l.panel_plane * 4 > STAYS_BYTES ? wanted : depth);
+}
+
 /* The products of tiles with `columns` of weights, `depth` channels from `v` and `u` on. */
 static void products(const run *r, int64_t tiles, int64_t columns, int64_t depth, const float *v, const float *u,
-                     float *m, cpu_store store)
+                     float *m, cpu_store store, winograd_coming *coming)
 {
     const cpu_kernels *kernels = r->kernels;
     const layout *l = &r->l;
@@ -88,12 +100,13 @@ static void products(const run *r, int64_t tiles, int64_t columns, int64_t depth
     for (int64_t p = 0; p < r->w->planes; p++, v += l->plane, u += l->panel_plane, m += l->sum_plane)
         for (int64_t j = 0; j < columns; j += nr) {
             const float *b = u + j / nr * l->panel, *next = j + nr < columns ? b + l->panel : u + l->panel_plane;
-            cpu_ahead ahead = cpu_ahead_from(next, cpu_stretch(depth, kernels->mr));
+            cpu_ahead ahead = cpu_ahead_from(next, stretch_of(r, tiles, depth));
             for (int64_t i = 0, rows, alike; i < tiles; i += rows * alike) {
                 rows = walk_panel_next(tiles - i, height), alike = walk_panels_alike(tiles - i, height);
                 kernels->gemm[rows](&(cpu_tiles){ .count = alike, .a = rows * l->row, .c = rows * l->sum_row }, depth,
                                     v + i * l->row, l->row, r->a_offset, &b, r->b_offset, m + i * l->sum_row + j,
-                                    l->sum_row, store, &ahead, CPU_RUNS_OF_ROWS, (int)rows);
+                                    l->sum_row, store, cek__winograd_comes(r->w, coming, &ahead), CPU_RUNS_OF_ROWS,
+                                    (int)rows);
             }
         }
 }
@@ -118,13 +131,11 @@ static void columns_store(const run *r, int64_t first, int64_t tiles, int64_t co
 {
     const winograd_plan *w = r->w;
     float *line = m + w->planes * r->l.sum_plane, *square = line + r->l.line;
-    const winograd_image ref = { r->e.ref, r->e.ref_at.type, { w->size[0], w->size[1] }, w->to };
-    const winograd_image to = { r->e.c, r->e.to.type, { w->size[0], w->size[1] }, w->to };
 
     for (int64_t t = 0; t < tiles; t++) {
         if (r->e.ref)
-            cek__winograd_ahead(w, &ref, first + t + WINOGRAD_AHEAD, col, cols);
-        cek__winograd_ahead(w, &to, first + t + WINOGRAD_AHEAD, col, cols);
+            cek__winograd_ahead(w, &r->ref, first + t + WINOGRAD_AHEAD, col, cols);
+        cek__winograd_ahead(w, &r->to, first + t + WINOGRAD_AHEAD, col, cols);
         output_store(r, first + t, col, cols, m + t * r->l.sum_row, square, line);
     }
 }
@@ -139,6 +150,21 @@ static void filters_task(void *arg, int64_t panel, int worker)
                           r->shared + panel * r->l.panel, r->l.panel_plane);
 }
 
+/* What a block's products bring along: what it writes, and reads there, and what this worker probably reads next. */
+static winograd_coming coming_of(const run *r, int64_t first, int64_t col, int64_t cols)
+{
+    const winograd_plan *w = r->w;
+    const int64_t end = least(first + w->block, w->count), next = first + r->call->plan->workers * w->block;
+
+    return (winograd_coming){
+        .count = r->w->count * w->form->outputs * w->form->outputs * (w->from + w->to) * 4 > STAYS_BYTES ? 3 : 0,
+        .of = { { .image = r->image, .first = next, .end = least(next + w->block, w->count), .channels = w->from },
+                { .image = r->ref, .first = first, .end = end, .channel = col, .channels = cols },
+                { .image = r->to, .first = first, .end = end, .channel = col, .channels = cols } },
+        .stretch = stretch_of(r, w->block, w->from),
+    };
+}
+
 static void block_task(void *arg, int64_t task, int worker)
 {
     const run *r = arg;
@@ -148,11 +174,12 @@ static void block_task(void *arg, int64_t task, int worker)
     const int64_t first = task / groups * w->block, tiles = least(w->block, w->count - first);
     const int64_t begin = task % groups * w->columns, end = least(begin + w->columns, w->to);
     float *v = r->scratch + (size_t)worker * w->worker_floats, *m = v + w->planes * l->plane;
+    winograd_coming coming = coming_of(r, first, begin, end - begin);
 
     squares(r, first, tiles, m, v);
     for (int64_t col = begin; col < end; col += l->sum_row) {
         const int64_t cols = least(l->sum_row, end - col);
-        products(r, tiles, cols, w->from, v, r->shared + col / r->kernels->nr * l->panel, m, CPU_STORE);
+        products(r, tiles, cols, w->from, v, r->shared + col / r->kernels->nr * l->panel, m, CPU_STORE, &coming);
         columns_store(r, first, tiles, col, cols, m);
     }
 }
@@ -174,11 +201,12 @@ static void panel_task(void *arg, int64_t panel, int worker)
     const winograd_plan *w = r->w;
     const int64_t nr = r->kernels->nr, col = panel * nr, cols = least(nr, w->to - col);
     float *u = r->scratch + (size_t)worker * w->worker_floats, *m = u + w->planes * r->l.panel_plane;
+    winograd_coming none = { 0 };
 
     for (int64_t k = 0; k < w->from; k += w->depth) {
         const int64_t depth = least(w->depth, w->from - k);
         cek__winograd_filters(r->call, panel, k, depth, m + w->planes * r->l.sum_plane, u, r->l.panel_plane);
-        products(r, w->count, cols, depth, r->shared + k, u, m, k == 0 ? CPU_STORE : CPU_ADD);
+        products(r, w->count, cols, depth, r->shared + k, u, m, k == 0 ? CPU_STORE : CPU_ADD, &none);
     }
     columns_store(r, 0, w->count, col, cols, m);
 }
@@ -202,6 +230,8 @@ static void run_open(const conv_call *call, run *r)
                        .deriv = back ? d->deriv : CPU_ACT_NONE,
                        .ref = args->ref,
                        .ref_at = { d->ref, r->w->to, 1, 0 } };
+    r->to = (winograd_image){ args->out, r->e.to.type, { r->w->size[0], r->w->size[1] }, r->w->to };
+    r->ref = (winograd_image){ args->ref, d->ref, { r->w->size[0], r->w->size[1] }, r->w->to };
 }
 
 void cek__winograd_images_run(const conv_call *call, cpu_threads *threads, void *workspace)

@@ -62,33 +62,26 @@ typedef struct block {
     int64_t column, columns;
 } block;
 
-/* What a block's products bring along of the images: what the next block reads, which takes a fifth of all time where
- * nothing is multiplied meanwhile. */
-typedef struct coming {
-    cpu_ahead dy, x;
-} coming;
-
-/* Of the next block, which ends before tile `end`; spread as evenly over this one's products as stretches can be. */
-static coming coming_next(const run *r, const block *b, int64_t end)
+/* What the next block reads, which ends before tile `end`: a fifth of all time where nothing is multiplied meanwhile.
+ * Spread over this block's products as evenly as stretches can be. */
+static winograd_coming coming_next(const run *r, const block *b, int64_t end)
 {
     const winograd_plan *w = r->w;
-    const int64_t from = b->first + b->tiles, to = least(from + w->block, end);
-    coming next = { 0 };
-
-    if (from >= end)
-        return next;
-    next.dy = cek__winograd_lines(w, &r->dy, from, to, b->row, b->rows);
-    next.x = cek__winograd_lines(w, &r->x, from, to, b->column, b->columns);
-    const int64_t groups = (next.dy.rows * next.dy.width + next.x.rows * next.x.width) / CPU_FLOATS_AHEAD;
+    const int64_t first = b->first + b->tiles, to = least(first + w->block, end), outputs = w->form->outputs;
+    const int64_t groups = (to - first) * outputs * outputs * (b->rows + b->columns) / CPU_FLOATS_AHEAD;
     const int64_t called = w->planes * ceil_div(b->columns, r->kernels->nr) * ceil_div(b->rows, r->kernels->mr);
-    const int64_t longest = cpu_stretch(b->tiles, r->kernels->mr), even = called * b->tiles / groups;
-    next.dy.stretch = next.x.stretch = most(least(even / CPU_RUN * CPU_RUN, longest), least(CPU_RUN, longest));
-    return next;
+
+    return (winograd_coming){
+        .count = 2,
+        .of = { { .image = r->x, .first = first, .end = to, .channel = b->column, .channels = b->columns },
+                { .image = r->dy, .first = first, .end = to, .channel = b->row, .channels = b->rows } },
+        .stretch = winograd_stretch(r->kernels, b->tiles, called * b->tiles / most(groups, 1)),
+    };
 }
 
 /* One block's products, added to its sums. */
 static void products(const run *r, const block *of, const float *v, const float *z, float *sums, cpu_store store,
-                     coming next)
+                     winograd_coming coming)
 {
     const cpu_kernels *kernels = r->kernels;
     const layout *l = &r->l;
@@ -100,11 +93,10 @@ static void products(const run *r, const block *of, const float *v, const float 
         for (int64_t j = 0; j < of->columns; j += kernels->nr)
             for (int64_t i = 0, high, alike; i < of->rows; i += high * alike) {
                 const float *b = v + j;
-                cpu_ahead *ahead = next.dy.rows > 0 ? &next.dy : next.x.rows > 0 ? &next.x : &none;
                 high = walk_panel_next(of->rows - i, height), alike = walk_panels_alike(of->rows - i, height);
                 kernels->gemm[high](&(cpu_tiles){ .count = alike, .a = high, .c = high * l->sum_row }, of->tiles, z + i,
                                     1, r->a_offset, &b, r->b_offset, sums + i * l->sum_row + j, l->sum_row, store,
-                                    ahead, runs, (int)high);
+                                    cek__winograd_comes(r->w, &coming, &none), runs, (int)high);
             }
 }
 
