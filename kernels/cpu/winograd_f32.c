@@ -67,19 +67,40 @@ V_INLINE void weights_gradient_2(const vf *x, vf *y)
 
 /* ---- both sides ---- */
 
+/* Six places that are a step apart, in bytes: left to itself gcc computes all 72 of a square's beforehand and fetches
+ * them from the stack one by one, a quarter of the time. */
+typedef struct places {
+    int64_t one, three, five;
+} places;
+
+V_INLINE places places_of(int64_t step)
+{
+    places by = { 4 * step, 12 * step, 20 * step };
+    __asm__("" : "+r"(by.one), "+r"(by.three), "+r"(by.five));
+    return by;
+}
+
+V_INLINE int64_t place(const places *by, int i)
+{
+    return i == 5 ? by->five : i == 3 ? by->three : i * by->one;
+}
+
 /* n channels of a square of from x from, one of to x to: down its columns, then along its rows. All of x has been read
  * when the first of y is written. */
 V_INLINE void square(side *apply, int from, int to, int64_t n, const float *x, int64_t line, int64_t pixel, float *y,
                      int64_t line_to, int64_t pixel_to)
 {
     vf half[SIDE_MAX][SIDE_MAX], in[SIDE_MAX], out[SIDE_MAX];
+    const places lines = places_of(line), pixels = places_of(pixel_to);
 
 #pragma GCC unroll 6
-    for (int j = 0; j < from; j++) {
+    for (int j = 0; j < from; j++, x += pixel) {
+        __asm__("" : "+r"(x));
 #pragma GCC unroll 6
         for (int i = 0; i < from; i++) {
-            in[i] = v_load_part(x + i * line + j * pixel, n);
-            __builtin_prefetch(x + i * line + j * pixel + AHEAD, 0, 3);
+            const float *at = (const float *)(const void *)((const char *)x + place(&lines, i));
+            in[i] = v_load_part(at, n);
+            __builtin_prefetch(at + AHEAD, 0, 3);
         }
         apply(in, out);
 #pragma GCC unroll 6
@@ -87,11 +108,12 @@ V_INLINE void square(side *apply, int from, int to, int64_t n, const float *x, i
             half[i][j] = out[i];
     }
 #pragma GCC unroll 6
-    for (int i = 0; i < to; i++) {
+    for (int i = 0; i < to; i++, y += line_to) {
+        __asm__("" : "+r"(y));
         apply(half[i], out);
 #pragma GCC unroll 6
         for (int j = 0; j < to; j++)
-            v_store_part(y + i * line_to + j * pixel_to, n, out[j]);
+            v_store_part((float *)(void *)((char *)y + place(&pixels, j)), n, out[j]);
     }
 }
 
