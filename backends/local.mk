@@ -96,6 +96,8 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/conv/winograd.h \
     %D%/cpu/conv/winograd_filters.c \
     %D%/cpu/conv/winograd_images.c \
+    %D%/cpu/conv/winograd_tiles.c \
+    %D%/cpu/conv/winograd_tiles.h \
     %D%/cpu/conv/winograd_weights.c \
     %D%/cpu/device.c \
     %D%/cpu/device.h \

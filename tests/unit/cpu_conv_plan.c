@@ -1,6 +1,6 @@
 /* cpu_conv_plan.c - how convolutions of the CPU backend are computed: by which method, in memory in proportion, with
  * bits that follow from no number of workers and from no packing, and nothing touched beside operands. */
-#include "backends/cpu/conv/winograd.h"
+#include "backends/cpu/conv/winograd_tiles.h"
 #include "tests/unit/conv_problem.h"
 
 /* Plans alone: what tiles of products or padding would waste is seen, memory stays in proportion for any number of

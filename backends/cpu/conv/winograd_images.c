@@ -10,8 +10,12 @@
  * to it, in its core's caches: all weights first, then block by block of tiles; or, where tiles are few (`depth`),
  * all tiles first, then panel by panel of weights. */
 #include "backends/cpu/conv/method.h"
+#include "backends/cpu/conv/winograd_tiles.h"
 
-enum { STAYS_BYTES = 4 << 20 }; /* of images, or weights: so many are near anyway */
+enum {
+    PANELS = 2,            /* of columns, whose sums stay in L2 */
+    STAYS_BYTES = 4 << 20, /* of images, or weights: so many are near anyway */
+};
 
 /* Where things lie, in floats. */
 typedef struct layout {
@@ -27,7 +31,7 @@ static layout layout_of(const winograd_plan *w, const cpu_kernels *kernels)
     const int64_t nr = kernels->nr, tiles = w->depth ? w->count : w->block;
     layout l = { .row = walk_row_floats(w->from), .offsets = round_up(w->from, 16) };
 
-    l.sum_row = (w->depth ? 1 : WINOGRAD_PANELS) * nr;
+    l.sum_row = (w->depth ? 1 : PANELS) * nr;
     l.line = 2 * round_up(l.sum_row, 16);
     l.panel = (w->depth ? w->depth : w->from) * nr;
     /* the points of a square, too, fall into different sets */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backends/cpu/conv/method.h"
+#include "backends/cpu/conv/winograd_tiles.h"
 
 /* Where things lie, in floats. */
 typedef struct layout {
