@@ -116,10 +116,14 @@ static double direct_cost(const conv_desc *d, const cpu_config *config, const wi
     return (double)pixels * (double)sums / ((double)nr / 2) / (words ? words->unit : 1);
 }
 
-/* Whether its memory is in proportion: `from` and `to` may be any number. */
-static int is_small(const winograd_plan *w)
+/* Whether its memory is in proportion: `from` and `to` may be any number. Of weights nearly all that is shared are taps
+ * of parts, and counts even where they are the result itself: what is chosen follows from no type. */
+static int is_small(const conv_desc *d, const winograd_plan *w)
 {
-    return w->shared_floats * 4 <= SHARED_BYTES && w->worker_floats * 4 <= WORKER_BYTES;
+    const int64_t taps = w->splits * 9 * w->from * w->to;
+    const int64_t shared = d->direction == CONV_BACKWARD_WEIGHTS ? taps : (int64_t)w->shared_floats;
+
+    return shared * 4 <= SHARED_BYTES && w->worker_floats * 4 <= WORKER_BYTES;
 }
 
 static void place(conv_plan *plan)
@@ -143,7 +147,7 @@ int cek__winograd_plan(conv_plan *plan)
         sizes_choose(d, kernels, w);
         place(plan);
         w->cost = form_cost(d, w, kernels->nr);
-        if (is_small(w) &&
+        if (is_small(d, w) &&
             w->cost < (best.form ? best.cost : gain_wanted * direct_cost(d, plan->config, w, kernels->nr)))
             best = *w;
     }

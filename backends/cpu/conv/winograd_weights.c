@@ -15,8 +15,8 @@ typedef struct layout {
     int64_t sum_row, sum_plane; /* of a block's sums: of a channel of dy, of a point */
     int64_t taps;               /* of a part: of a channel of dy */
     int64_t row_blocks, column_blocks;
-    int64_t part;   /* its taps, and the gradient of the bias */
-    int64_t widest; /* pixels of squares */
+    int64_t part, bias; /* its taps, and where behind them the gradient of the bias is */
+    int64_t widest;     /* pixels of squares */
 } layout;
 
 typedef struct run {
@@ -28,12 +28,20 @@ typedef struct run {
     int32_t *a_offset, *b_offset; /* [block] */
     int32_t pixel_offset[4];      /* of a line of a tile of dy */
     float *parts;                 /* [split] */
+    float *taps;                  /* of the first part: there, or the result itself */
     float *scratch;               /* [worker]: transformed x and dy, sums, a square or an epilogue's line */
     const conv_args *args;
 } run;
 
-static layout layout_of(const winograd_plan *w)
+/* A single part's taps are the result. */
+static bool is_result(const conv_plan *plan)
 {
+    return plan->winograd.splits == 1 && plan->d.w == CPU_F32 && !plan->d.accumulate;
+}
+
+static layout layout_of(const conv_plan *plan)
+{
+    const winograd_plan *w = &plan->winograd;
     layout l = { .x_row = walk_row_floats(w->columns), .dy_row = walk_row_floats(w->rows), .sum_row = w->columns };
     l.x_plane = walk_row_floats(w->block * l.x_row);
     l.dy_plane = walk_row_floats(w->block * l.dy_row);
@@ -41,7 +49,8 @@ static layout layout_of(const winograd_plan *w)
     l.row_blocks = ceil_div(w->to, w->rows);
     l.column_blocks = ceil_div(w->from, w->columns);
     l.taps = 9 * w->from;
-    l.part = round_up(w->to * (l.taps + 1), 16);
+    l.bias = is_result(plan) ? 0 : w->to * l.taps;
+    l.part = round_up(l.bias + w->to, 16);
     l.widest = l.x_row > l.dy_row ? l.x_row : l.dy_row;
     return l;
 }
@@ -49,7 +58,7 @@ static layout layout_of(const winograd_plan *w)
 void cek__winograd_weights_place(conv_plan *plan)
 {
     winograd_plan *w = &plan->winograd;
-    const layout l = layout_of(w);
+    const layout l = layout_of(plan);
 
     w->shared_floats = (size_t)(2 * round_up(w->block, 16) + w->splits * l.part);
     w->worker_floats = (size_t)(w->planes * (l.x_plane + l.dy_plane + l.sum_plane) +
@@ -161,8 +170,8 @@ static void part_task(void *arg, int64_t task, int worker)
                  .columns = least(w->columns, w->from - column) };
     float *v = r->scratch + (size_t)worker * w->worker_floats, *z = v + w->planes * l->x_plane;
     float *sums = z + w->planes * l->dy_plane, *square = sums + w->planes * l->sum_plane;
-    float *taps = r->parts + split * l->part + row * l->taps + column;
-    float *bias = column == 0 ? r->parts + split * l->part + w->to * l->taps + row : NULL;
+    float *taps = r->taps + split * l->part + row * l->taps + column;
+    float *bias = column == 0 ? r->parts + split * l->part + l->bias + row : NULL;
 
     if (bias)
         memset(bias, 0, (size_t)of.rows * 4);
@@ -185,13 +194,14 @@ static void taps_task(void *arg, int64_t out, int worker)
     const epilogue e = { .c = conv_at(r->args->out, d->w, out * 9 * w->from),
                          .to = { d->w, w->from, 1, 0 },
                          .accumulate = d->accumulate };
-    float *taps = r->parts + out * l->taps, *bias = r->parts + w->to * l->taps + out;
+    float *taps = r->taps + out * l->taps, *bias = r->parts + l->bias + out;
 
     for (int64_t split = 1; split < w->splits; split++) {
         r->kernels->add(l->taps, taps, taps + split * l->part, taps);
         *bias += bias[split * l->part];
     }
-    cek__epilogue(r->kernels, &e, 0, 9, 0, w->from, taps, w->from, r->scratch + (size_t)worker * w->worker_floats);
+    if (!is_result(r->plan))
+        cek__epilogue(r->kernels, &e, 0, 9, 0, w->from, taps, w->from, r->scratch + (size_t)worker * w->worker_floats);
     if (r->args->dbias)
         r->args->dbias[out] = *bias + (d->bias_accumulate ? r->args->dbias[out] : 0);
 }
@@ -201,19 +211,23 @@ void cek__winograd_weights_run(const conv_call *call, cpu_threads *threads, void
     const conv_desc *d = &call->plan->d;
     const winograd_plan *w = &call->plan->winograd;
     const int64_t table = round_up(w->block, 16);
-    run r = {
-        .plan = call->plan, .w = w, .kernels = call->plan->config->kernels, .l = layout_of(w), .args = call->args
-    };
+    run r = { .plan = call->plan,
+              .w = w,
+              .kernels = call->plan->config->kernels,
+              .l = layout_of(call->plan),
+              .args = call->args };
 
     r.x = (winograd_image){ call->args->x, d->x, { d->in[1], d->in[2] }, w->from };
     r.dy = (winograd_image){ call->args->y, d->y, { d->out[1], d->out[2] }, w->to };
     r.a_offset = workspace;
     r.b_offset = r.a_offset + table;
     r.parts = (float *)workspace + 2 * table;
+    r.taps = is_result(call->plan) ? call->args->out : r.parts;
     r.scratch = (float *)workspace + w->shared_floats;
     cek__offsets_make(r.a_offset, w->block, r.l.dy_row);
     cek__offsets_make(r.b_offset, w->block, r.l.x_row);
     cek__offsets_make(r.pixel_offset, w->form->outputs, w->to);
     cek__threads_run(threads, w->splits * r.l.row_blocks * r.l.column_blocks, part_task, &r);
-    cek__threads_run(threads, w->to, taps_task, &r);
+    if (!is_result(call->plan) || call->args->dbias)
+        cek__threads_run(threads, w->to, taps_task, &r);
 }
