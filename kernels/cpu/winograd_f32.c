@@ -94,7 +94,8 @@ V_INLINE void square(side *apply, int from, int to, int64_t n, const float *x, i
     const places lines = places_of(line), pixels = places_of(pixel_to);
 
 #pragma GCC unroll 6
-    for (int j = 0; j < from; j++, x += pixel) {
+    for (int j = 0; j < from; j++) {
+        x += j > 0 ? pixel : 0;
         __asm__("" : "+r"(x));
 #pragma GCC unroll 6
         for (int i = 0; i < from; i++) {
@@ -108,7 +109,8 @@ V_INLINE void square(side *apply, int from, int to, int64_t n, const float *x, i
             half[i][j] = out[i];
     }
 #pragma GCC unroll 6
-    for (int i = 0; i < to; i++, y += line_to) {
+    for (int i = 0; i < to; i++) {
+        y += i > 0 ? line_to : 0;
         __asm__("" : "+r"(y));
         apply(half[i], out);
 #pragma GCC unroll 6

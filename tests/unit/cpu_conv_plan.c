@@ -426,56 +426,75 @@ START_TEST(tiles_that_take_any_step_are_told_of_columns_of_transformed_gradients
 }
 END_TEST
 
-enum { COMES_LINES = 11, COMES_PIXELS = 10, COMES_CHANNELS = 192, COMES_IMAGES = 2 };
-typedef char comes_seen[COMES_IMAGES][COMES_LINES][COMES_PIXELS][COMES_CHANNELS];
+enum {
+    COMES_LINES = 11,
+    COMES_PIXELS = 10,
+    COMES_IMAGES = 2,
+    COMES_FLOATS = COMES_IMAGES * COMES_LINES * COMES_PIXELS * 192
+};
 
-/* What tiles' lines of B ahead would ask for, float by float. */
-static void comes_all(const winograd_plan *w, winograd_coming *coming, const float *image, comes_seen seen)
+/* What tiles' lines of B ahead would ask for, float by float, and in how many pieces. */
+static int comes_all(const winograd_plan *w, winograd_coming *coming, const float *image, unsigned char *seen)
 {
     cpu_ahead none = cpu_ahead_none(NULL, 1), *ahead;
+    int pieces = 0;
     while ((ahead = cek__winograd_comes(w, coming, &none)) != &none) {
         ck_assert_int_eq(ahead->stretch, coming->stretch);
-        while (ahead->rows > 0) {
+        for (pieces++; ahead->rows > 0; cpu_ahead_go(ahead)) {
             const int64_t at = ahead->at - image;
-            ck_assert_msg(at >= 0 && at + CPU_FLOATS_AHEAD <= (int64_t)sizeof(comes_seen), "float %ld", (long)at);
-            for (int64_t i = 0; i < CPU_FLOATS_AHEAD; i++)
-                (&seen[0][0][0][0])[at + i]++;
-            cpu_ahead_go(ahead);
+            ck_assert_msg(at >= 0 && at < COMES_FLOATS, "float %ld", (long)at);
+            for (int64_t i = at; i < at + CPU_FLOATS_AHEAD && i < COMES_FLOATS; i++)
+                seen[i]++;
         }
     }
+    return pieces;
 }
 
-/* Lines that end the image or lie behind it, tiles that begin and end within a line of them, no image at all. */
+/* Lines that end the image or lie behind it, tiles that begin and end within a line of them, no image at all; pixels of
+ * 16 bits that do not begin with words. A call takes a piece and no more, so these must not be small. */
 START_TEST(what_comes_while_tiles_multiply_is_the_pixels_that_are_read_next)
 {
-    static float image[sizeof(comes_seen)];
-    enum { FIRST = 2, END = 19, STRETCH = 12 };
-    const winograd_image of = { image, CPU_F32, { COMES_LINES, COMES_PIXELS }, COMES_CHANNELS };
+    enum { FIRST = 2, END = 19, STRETCH = 12, LINES_OF_PARTS = 4 + 3 };
+    static const struct {
+        cpu_type type;
+        int64_t channels, channel, wanted; /* of a pixel */
+        int pieces;
+    } cases[] = {
+        { CPU_F32, 192, 0, 192, 3 },   { CPU_F32, 192, 64, 128, LINES_OF_PARTS + 1 },  { CPU_BF16, 191, 0, 191, 3 },
+        { CPU_BF16, 191, 64, 100, 3 }, { CPU_BF16, 192, 64, 128, LINES_OF_PARTS + 1 },
+    };
+    static float image[COMES_FLOATS];
+    static unsigned char seen[COMES_FLOATS];
     const cpu_config *config;
 
     for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
-        for (int all = 0; all < 2; all++) {
+        for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
             const winograd_plan w = { .form = &config->kernels->winograd[1], .tiles = { 4, 3 }, .count = 24 };
-            const int64_t channel = all ? 0 : 64, channels = all ? COMES_CHANNELS : 128, outputs = w.form->outputs;
+            const int64_t all = cases[k].channels, channel = cases[k].channel, outputs = w.form->outputs;
+            const int64_t bytes = cpu_type_bytes(cases[k].type);
+            const winograd_image of = { image, cases[k].type, { COMES_LINES, COMES_PIXELS }, all };
             winograd_coming coming = {
                 .count = 3,
-                .of = { { .image = of, .first = END, .end = FIRST, .channels = COMES_CHANNELS },
-                        { .image = of, .first = FIRST, .end = END, .channel = channel, .channels = channels },
-                        { .image = { .size = { 1, 1 } }, .first = 0, .end = 5, .channels = channels } },
+                .of = { { .image = of, .first = END, .end = FIRST, .channels = all },
+                        { .image = of, .first = FIRST, .end = END, .channel = channel, .channels = cases[k].wanted },
+                        { .image = { .size = { 1, 1 } }, .first = 0, .end = 5, .channels = all } },
                 .stretch = STRETCH,
             };
-            static comes_seen seen;
             memset(seen, 0, sizeof seen);
-            comes_all(&w, &coming, image, seen);
+            ck_assert_int_eq(comes_all(&w, &coming, image, seen), cases[k].pieces);
             for (int64_t tile = 0; tile < w.count; tile++) {
                 int64_t n, at[2];
                 cek__winograd_tile(&w, tile, &n, at);
                 for (int64_t y = at[0]; y < at[0] + outputs && y < COMES_LINES; y++)
                     for (int64_t x = at[1]; x < at[1] + outputs && x < COMES_PIXELS; x++)
-                        for (int64_t c = 0; c < COMES_CHANNELS; c++) {
-                            const int wanted = tile >= FIRST && tile < END && c >= channel && c < channel + channels;
-                            EXPECT(seen[n][y][x][c] == wanted, "tile %ld, line %ld, pixel %ld, channel %ld: %d",
-                                   (long)tile, (long)y, (long)x, (long)c, seen[n][y][x][c]);
+                        for (int64_t c = 0; c < all; c++) {
+                            const int64_t pixel = (n * COMES_LINES + y) * COMES_PIXELS + x;
+                            const int got = seen[(pixel * all + c) * bytes / 4];
+                            const int wanted = tile >= FIRST && tile < END && c >= channel &&
+                                               c < channel + cases[k].wanted;
+                            EXPECT(cases[k].type == CPU_F32 ? got == wanted : got >= wanted,
+                                   "case %d, tile %ld, line %ld, pixel %ld, channel %ld: %d", (int)k, (long)tile,
+                                   (long)y, (long)x, (long)c, got);
                         }
             }
         }

@@ -24,7 +24,7 @@ enum {
     WEIGHTS_BYTES = 1 << 20,  /* ... where transformed weights do not ... */
     WEIGHTS_DEPTH = 128,      /* ... but so many rows of a panel do */
     NEAR_BYTES = 12 << 20,    /* of transformed weights that stay in L3 */
-    SHARED_BYTES = 256 << 20, /* at most, of what is transformed first, and tables */
+    SHARED_BYTES = 256 << 20, /* at most, of what is transformed first and tables, or of the taps of parts */
     WORKER_BYTES = 16 << 20,  /* at most, of a worker's operands and sums */
     TASKS = 16,               /* wanted of backward-weights, from blocks and splits */
     /* Of backward-weights, which are more than L2 holds: sums and squares pass by one point after the other. */

@@ -154,14 +154,17 @@ static void filters_task(void *arg, int64_t panel, int worker)
                           r->shared + panel * r->l.panel, r->l.panel_plane);
 }
 
-/* What a block's products bring along: what it writes, and reads there, and what this worker probably reads next. */
+/* What a block's products bring along: what it writes, and reads there, and what this worker reads next if all take
+ * equally long. */
 static winograd_coming coming_of(const run *r, int64_t first, int64_t col, int64_t cols)
 {
     const winograd_plan *w = r->w;
-    const int64_t end = least(first + w->block, w->count), next = first + r->call->plan->workers * w->block;
+    const int64_t blocks = ceil_div(r->call->plan->workers, ceil_div(w->to, w->columns)); /* at once */
+    const int64_t end = least(first + w->block, w->count), next = first + blocks * w->block;
+    const int64_t pixel = w->from * cpu_type_bytes(r->image.type) + w->to * cpu_type_bytes(r->to.type);
 
     return (winograd_coming){
-        .count = r->w->count * w->form->outputs * w->form->outputs * (w->from + w->to) * 4 > STAYS_BYTES ? 3 : 0,
+        .count = w->count * w->form->outputs * w->form->outputs * pixel > STAYS_BYTES ? 3 : 0,
         .of = { { .image = r->image, .first = next, .end = least(next + w->block, w->count), .channels = w->from },
                 { .image = r->ref, .first = first, .end = end, .channel = col, .channels = cols },
                 { .image = r->to, .first = first, .end = end, .channel = col, .channels = cols } },

@@ -68,39 +68,71 @@ void cek__winograd_ahead(const winograd_plan *w, const winograd_image *of, int64
     }
 }
 
-/* Tiles of one line: of all channels at once, of some of them line by line of pixels. */
+/* All channels are wanted, or where pixels do not begin with whole words, come with those that are. */
+static bool has_all(const winograd_part *part)
+{
+    const winograd_image *of = &part->image;
+
+    return part->channels == of->channels || of->channels * cpu_type_bytes(of->type) % 4 != 0;
+}
+
+/* `lines` of `pixels` that lie side by side: one line, or all channels. */
+static cpu_ahead pixels_ahead(const winograd_part *part, int64_t pixel, int64_t pixels, int64_t lines)
+{
+    const winograd_image *of = &part->image;
+    const int64_t bytes = cpu_type_bytes(of->type), first = pixel * of->channels;
+    const float *at = of->at;
+
+    if (pixels <= 0 || lines <= 0)
+        return (cpu_ahead){ 0 };
+    if (!has_all(part))
+        return cpu_ahead_rows(at + (first + part->channel) * bytes / 4, pixels, ceil_div(part->channels * bytes, 4),
+                              of->channels * bytes / 4);
+    return cpu_ahead_rows(at + first * bytes / 4, lines, ceil_div(pixels * of->channels * bytes, 4),
+                          of->size[1] * of->channels * bytes / 4);
+}
+
+/* The first pixel of a line of tiles, or behind the last one. */
+static int64_t line_pixel(const winograd_plan *w, const winograd_image *of, int64_t line)
+{
+    const int64_t y = least(line % w->tiles[0] * w->form->outputs, of->size[0]);
+
+    return (line / w->tiles[0] * of->size[0] + y) * of->size[1];
+}
+
+/* Whole lines of tiles at once: their pixels lie side by side, in how many images ever. Of tiles that are no whole line
+ * all lines of pixels, or where these are but some of the channels, one of them. */
 static cpu_ahead part_next(const winograd_plan *w, winograd_part *part)
 {
     const winograd_image *of = &part->image;
-    const int64_t bytes = cpu_type_bytes(of->type), floats = of->channels * bytes / 4;
-    const int64_t end = least((part->first / w->tiles[1] + 1) * w->tiles[1], part->end);
-    const bool all = part->channels == of->channels;
-    int64_t image, at[2];
+    const int64_t line = part->first / w->tiles[1], tile = part->first % w->tiles[1];
+    const int64_t whole = tile == 0 ? (part->end - part->first) / w->tiles[1] : 0;
+    const int64_t pixel = line_pixel(w, of, line);
 
-    cek__winograd_tile(w, part->first, &image, at);
-    const int64_t pixels = least((end - part->first) * w->form->outputs, of->size[1] - at[1]);
-    const int64_t lines = least(w->form->outputs, of->size[0] - at[0]);
-    const int64_t pixel = (image * of->size[0] + at[0] + part->line) * of->size[1] + at[1];
-    if (all || ++part->line >= lines) {
-        part->first = end;
-        part->line = 0;
+    if (whole > 0) {
+        part->first += whole * w->tiles[1];
+        return pixels_ahead(part, pixel, line_pixel(w, of, line + whole) - pixel, 1);
     }
-    if (of->at == NULL || pixels <= 0 || lines <= 0)
-        return (cpu_ahead){ 0 };
-    const char *begin = conv_at(of->at, of->type, pixel * of->channels + part->channel);
-    return all ? cpu_ahead_rows((const float *)(const void *)begin, lines, pixels * floats, of->size[1] * floats)
-               : cpu_ahead_rows((const float *)(const void *)begin, pixels, ceil_div(part->channels * bytes, 4),
-                                floats);
+    const int64_t end = least((line + 1) * w->tiles[1], part->end), x = tile * w->form->outputs;
+    const int64_t pixels = least((end - part->first) * w->form->outputs, of->size[1] - x);
+    const int64_t lines = (line_pixel(w, of, line + 1) - pixel) / of->size[1], done = part->line;
+    part->line = has_all(part) || done + 1 >= lines ? 0 : done + 1;
+    if (part->line == 0)
+        part->first = end;
+    return pixels_ahead(part, pixel + done * of->size[1] + x, pixels, lines);
 }
 
 cpu_ahead *cek__winograd_comes(const winograd_plan *w, winograd_coming *coming, cpu_ahead *other)
 {
     while (coming->piece.rows < 1) {
-        if (coming->count > 0 && coming->of[coming->count - 1].first >= coming->of[coming->count - 1].end)
-            coming->count--;
         if (coming->count == 0)
             return other;
-        coming->piece = part_next(w, &coming->of[coming->count - 1]);
+        winograd_part *part = &coming->of[coming->count - 1];
+        if (part->image.at == NULL || part->first >= part->end) {
+            coming->count--;
+            continue;
+        }
+        coming->piece = part_next(w, part);
         coming->piece.stretch = coming->stretch;
     }
     return &coming->piece;

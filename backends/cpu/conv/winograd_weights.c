@@ -29,7 +29,7 @@ typedef struct run {
     int32_t pixel_offset[4];      /* of a line of a tile of dy */
     float *parts;                 /* [split] */
     float *taps;                  /* of the first part: there, or the result itself */
-    float *scratch;               /* [worker]: transformed x and dy, sums, a square or an epilogue's line */
+    float *scratch;               /* [worker]: transformed x and dy, sums, a square; or an epilogue's line */
     const conv_args *args;
 } run;
 
@@ -78,7 +78,8 @@ static winograd_coming coming_next(const run *r, const block *b, int64_t end)
 {
     const winograd_plan *w = r->w;
     const int64_t first = b->first + b->tiles, to = least(first + w->block, end), outputs = w->form->outputs;
-    const int64_t groups = (to - first) * outputs * outputs * (b->rows + b->columns) / CPU_FLOATS_AHEAD;
+    const int64_t pixel = b->rows * cpu_type_bytes(r->dy.type) + b->columns * cpu_type_bytes(r->x.type);
+    const int64_t groups = (to - first) * outputs * outputs * pixel / 4 / CPU_FLOATS_AHEAD;
     const int64_t called = w->planes * ceil_div(b->columns, r->kernels->nr) * ceil_div(b->rows, r->kernels->mr);
 
     return (winograd_coming){
