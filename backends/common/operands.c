@@ -8,6 +8,11 @@
 
 #include <stdio.h>
 
+static bool is_inside(cek_ref ref, uint64_t bytes, uint64_t size)
+{
+    return ref.offset <= size && bytes <= size - ref.offset;
+}
+
 cek_status cek__range_check(const cek_host *host, const char *what, cek_ref ref, uint64_t bytes,
                             cek__mem_bytes_fn *mem_bytes, const void *user)
 {
@@ -16,7 +21,7 @@ cek_status cek__range_check(const cek_host *host, const char *what, cek_ref ref,
         return cek__host_fail(host, CEK_INVALID, "%s: no memory", what);
     if (!mem_bytes(user, ref.mem, &size))
         return cek__host_fail(host, CEK_INVALID, "%s: the memory is of another device", what);
-    if (ref.offset > size || bytes > size - ref.offset)
+    if (!is_inside(ref, bytes, size))
         return cek__host_fail(host, CEK_INVALID, "%s: %llu bytes at offset %llu, but the memory has %llu", what,
                               (unsigned long long)bytes, (unsigned long long)ref.offset, (unsigned long long)size);
     return CEK_OK;
@@ -28,7 +33,7 @@ static cek_status part_check(const cek__validation *check, const char *sort, con
 {
     uint64_t size;
     char what[CEK__TEXT_BYTES / 2];
-    if (mem_bytes(user, ref.mem, &size) && ref.offset <= size && bytes <= size - ref.offset)
+    if (mem_bytes(user, ref.mem, &size) && is_inside(ref, bytes, size))
         return CEK_OK;
     snprintf(what, sizeof what, "%s: %s%s", check->kind, sort, name);
     return cek__range_check(check->host, what, ref, bytes, mem_bytes, user);

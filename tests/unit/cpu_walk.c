@@ -19,7 +19,7 @@ typedef struct lying {
 static int64_t lying_a(const void *source, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
 {
     const lying *l = source;
-    cek__walk_panels(l->kernels->mr, l->a + row * WALK_DEPTH + k, WALK_DEPTH, rows, depth, to);
+    cek__walk_panels_a(l->kernels->mr, l->a + row * WALK_DEPTH + k, WALK_DEPTH, rows, depth, to);
     cek__offsets_make(to->a_offset, depth, 1);
     return WALK_DEPTH;
 }

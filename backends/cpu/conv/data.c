@@ -64,7 +64,7 @@ static walk_edge give_weights(const void *part, int64_t k, int64_t depth, int64_
         p->kernels->panels(d->w, run, cols, nr, from, ld, to->b + kk * nr, depth * nr);
         kk += run;
     }
-    cek__pack_b_panels(nr, depth, cols, to);
+    cek__walk_panels_b(nr, depth, cols, to);
     return WALK_WHOLE;
 }
 

@@ -169,7 +169,7 @@ static walk_edge give_weights(const void *part, int64_t k, int64_t depth, int64_
         p->kernels->panels(d->w, depth, whole ? cols : t->channels, nr, conv_at(p->b.at, d->w, k * ld + at), ld,
                            to->b + done * depth, depth * nr);
     }
-    cek__pack_b_panels(nr, depth, cols, to);
+    cek__walk_panels_b(nr, depth, cols, to);
     return WALK_WHOLE;
 }
 

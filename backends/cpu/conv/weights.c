@@ -141,7 +141,7 @@ static walk_edge give_windows(const void *part, int64_t k, int64_t depth, int64_
         cek__windows_copy(&call->plan->w, p->kernels, p->b.type, p->b.at, k + kk, 1, col, cols, to->line, cols);
         p->kernels->panels(CPU_F32, 1, cols, nr, to->line, cols, to->b + kk * nr, depth * nr);
     }
-    cek__pack_b_panels(nr, depth, cols, to);
+    cek__walk_panels_b(nr, depth, cols, to);
     return WALK_WHOLE;
 }
 
@@ -173,7 +173,7 @@ static void lines_join(const conv_plan *plan, int64_t rows, int64_t depth, const
     for (int64_t k = 0; k < depth; k++)
         for (int64_t i = 0; i < rows; i += line)
             memcpy(panel + k * rows + i, to->a + to->a_offset[k] + tap[i], SHORT_LINE * sizeof *panel);
-    cek__walk_panels(rows, panel, 0, rows, depth, to);
+    cek__walk_panels_a(rows, panel, 0, rows, depth, to);
     cek__offsets_make(to->a_offset, depth, rows);
 }
 

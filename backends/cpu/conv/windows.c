@@ -69,7 +69,7 @@ static int64_t give_windows(const void *part, int64_t row, int64_t rows, int64_t
     const conv_call *call = p->owner;
     const int64_t ld = walk_row_floats(depth);
     cek__windows_copy(&call->plan->w, p->kernels, p->a.type, p->a.at, row, rows, k, depth, to->a, ld);
-    cek__walk_panels(walk_panel_rows(rows, p->kernels->mr), to->a, ld, rows, depth, to);
+    cek__walk_panels_a(walk_panel_rows(rows, p->kernels->mr), to->a, ld, rows, depth, to);
     cek__offsets_make(to->a_offset, depth, 1);
     return ld;
 }

@@ -60,7 +60,7 @@ int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t r
         for (int64_t i = 0; i < rows; i += height)
             kernels->transpose(least(height, rows - i), depth, (const float *)element(a, row + i, k), a->row_stride,
                                to->a + i * depth, height);
-        cek__walk_panels(height, at, 0, rows, depth, to);
+        cek__walk_panels_a(height, at, 0, rows, depth, to);
         cek__offsets_make(to->a_offset, depth, height);
         return 1;
     case PACK_ALONG:
@@ -72,7 +72,7 @@ int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t r
         break;
     case PACK_ACROSS:
         kernels->panels(a->type, depth, rows, height, element(a, row, k), a->col_stride, to->a, depth * height);
-        cek__walk_panels(height, at, 0, rows, depth, to);
+        cek__walk_panels_a(height, at, 0, rows, depth, to);
         cek__offsets_make(to->a_offset, depth, height);
         return 1;
     case PACK_GATHER:
@@ -81,7 +81,7 @@ int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t r
                 to->a[i * lda + kk] = gather_one(kernels, a, row + i, k + kk);
         break;
     }
-    cek__walk_panels(height, at, lda, rows, depth, to);
+    cek__walk_panels_a(height, at, lda, rows, depth, to);
     cek__offsets_make(to->a_offset, depth, step);
     return lda;
 }
@@ -135,13 +135,6 @@ static walk_edge b_direct(const cpu_kernels *kernels, const pack_operand *b, int
     return WALK_APART;
 }
 
-void cek__pack_b_panels(int64_t nr, int64_t depth, int64_t cols, const walk_scratch *to)
-{
-    for (int64_t p = 0; p * nr < cols; p++)
-        to->b_panel[p] = to->b + p * depth * nr;
-    cek__offsets_make(to->b_offset, depth, nr);
-}
-
 /* A panel alone that is half as wide, or less, is packed so: more of it is in L1. */
 walk_edge cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col,
                       int64_t cols, const walk_scratch *to)
@@ -152,7 +145,7 @@ walk_edge cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t
         cek__pack_words_b(kernels, b, k, depth, col, cols, to);
         return WALK_WHOLE;
     }
-    cek__pack_b_panels(width, depth, cols, to);
+    cek__walk_panels_b(width, depth, cols, to);
     switch (b->way) {
     case PACK_DIRECT: return b_direct(kernels, b, k, depth, col, cols, to);
     case PACK_ACROSS:

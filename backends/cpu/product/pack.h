@@ -58,7 +58,4 @@ int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t r
 walk_edge cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col,
                       int64_t cols, const walk_scratch *to);
 
-/* cek__pack_b_panels - for whoever packs B into to->b: panels of `depth` rows of nr, one after the other. */
-void cek__pack_b_panels(int64_t nr, int64_t depth, int64_t cols, const walk_scratch *to);
-
 #endif

@@ -70,14 +70,14 @@ int64_t cek__pack_words_a(const cpu_kernels *kernels, const pack_operand *a, int
 
     if (a->way == PACK_DIRECT) {
         const int64_t distance = a->row_stride / a->words->unit;
-        cek__walk_panels(height, (const float *)(const void *)element(a, first, 1, row, a->row_stride), distance, rows,
-                         depth, to);
+        cek__walk_panels_a(height, (const float *)(const void *)element(a, first, 1, row, a->row_stride), distance,
+                           rows, depth, to);
         cek__offsets_make(to->a_offset, depth, 1);
         return distance;
     }
     if (a->way == PACK_ACROSS && !a->words->along) {
         panels_across(a, element(a, first, a->col_stride, row, 1), a->col_stride, n, rows, height, to->a, depth);
-        cek__walk_panels(height, to->a, 0, rows, depth, to);
+        cek__walk_panels_a(height, to->a, 0, rows, depth, to);
         cek__offsets_make(to->a_offset, depth, height);
         return 1;
     }
@@ -90,7 +90,7 @@ int64_t cek__pack_words_a(const cpu_kernels *kernels, const pack_operand *a, int
             line_copy(a, element(a, first, a->col_stride, row + i, a->row_stride), a->col_stride, n, to->a + i * lda,
                       depth);
         }
-    cek__walk_panels(height, to->a, lda, rows, depth, to);
+    cek__walk_panels_a(height, to->a, lda, rows, depth, to);
     cek__offsets_make(to->a_offset, depth, 1);
     return lda;
 }
@@ -100,7 +100,7 @@ void cek__pack_words_b(const cpu_kernels *kernels, const pack_operand *b, int64_
 {
     const int64_t unit = b->words->unit, nr = b->words->nr;
 
-    cek__pack_b_panels(nr, depth, cols, to);
+    cek__walk_panels_b(nr, depth, cols, to);
     if (b->way == PACK_ACROSS) {
         panels_across(b, element(b, k * unit, b->row_stride, col, 1), b->row_stride, elements(b, k, depth), cols, nr,
                       to->b, depth);

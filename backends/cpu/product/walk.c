@@ -43,12 +43,20 @@ size_t cek__walk_scratch(const walk_sizes *s, int64_t nr, void *base, walk_scrat
     return (size_t)(at - (uintptr_t)base);
 }
 
-void cek__walk_panels(int64_t height, const float *at, int64_t lda, int64_t rows, int64_t depth, const walk_scratch *to)
+void cek__walk_panels_a(int64_t height, const float *at, int64_t lda, int64_t rows, int64_t depth,
+                        const walk_scratch *to)
 {
     for (int64_t i = 0, p = 0; i < rows; i += to->a_rows[p++]) {
         to->a_panel[p] = at + i * (lda ? lda : depth);
         to->a_rows[p] = lda ? walk_panel_next(rows - i, height) : least(rows - i, height);
     }
+}
+
+void cek__walk_panels_b(int64_t nr, int64_t depth, int64_t cols, const walk_scratch *to)
+{
+    for (int64_t p = 0; p * nr < cols; p++)
+        to->b_panel[p] = to->b + p * depth * nr;
+    cek__offsets_make(to->b_offset, depth, nr);
 }
 
 /* Panels that lie side by side, as those of a transposed A that is read in place. */

@@ -119,11 +119,14 @@ static inline int64_t walk_row_floats(int64_t depth)
  * returns its bytes, a multiple of 64. */
 size_t cek__walk_scratch(const walk_sizes *sizes, int64_t nr, void *base, walk_scratch *out);
 
-/* cek__walk_panels - cuts `rows` rows into panels of `height` (the last: what is left), the first at `at`, rows `lda`
+/* cek__walk_panels_a - cuts `rows` rows into panels of `height` (the last: what is left), the first at `at`, rows `lda`
  * apart, or where lda is 0, panels of k-major rows: panel p at at + (first row of p) * depth, k-rows as long as the
  * panel is high. */
-void cek__walk_panels(int64_t height, const float *at, int64_t lda, int64_t rows, int64_t depth,
-                      const walk_scratch *to);
+void cek__walk_panels_a(int64_t height, const float *at, int64_t lda, int64_t rows, int64_t depth,
+                        const walk_scratch *to);
+
+/* cek__walk_panels_b - `cols` columns lie in to->b, packed: panels of `depth` rows of nr, one after the other. */
+void cek__walk_panels_b(int64_t nr, int64_t depth, int64_t cols, const walk_scratch *to);
 
 /* The height of as few panels as possible, of like height. */
 static inline int64_t walk_panel_rows(int64_t rows, int64_t mr)
