@@ -64,7 +64,9 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
     const double slab_a = blocks * (double)(ceil_div(mb, most(p->sizes.mc, 1)) * p->sizes.a_floats) / vl;
     const double slab_b = blocks * (double)p->sizes.b_floats / vl;
     /* cores that are in the same rows of B and C fetch ahead of each other what the other one writes */
-    const double cut = p->keeps_a && p->workers > 1 && nb < p->n ? blocks * (double)mb + depth : 0;
+    const double cut = p->keeps_a && p->workers > 1 && nb < p->n
+                           ? blocks * (double)mb + (p->way_b == PACK_ALONG ? 0 : depth)
+                           : 0;
     return multiply + (double)mb * columns * store + cut * cost_run + cost_task +
            far_cost(p, p->way_a, (double)p->m * (double)p->k, depth * (double)mb / vl, cost_far) +
            far_cost(p, p->way_b, (double)p->k * (double)p->n, depth * (double)nb / vl,
