@@ -143,6 +143,8 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/product/vector.h \
     %D%/cpu/product/walk.c \
     %D%/cpu/product/walk.h \
+    %D%/cpu/sharing.c \
+    %D%/cpu/sharing.h \
     %D%/cpu/threads.c \
     %D%/cpu/threads.h \
     %D%/cpu/sensors.c \

@@ -31,6 +31,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backends/cpu/sharing.h"
+
 enum {
     WAKE_HELPERS = 1,
     WAKE_CALLER = 2,
@@ -91,8 +93,9 @@ struct cpu_threads {
     int free_cpu; /* the CPU left to the caller; -1 = helpers are not pinned */
     /* the caller's */
     _Alignas(LINES) atomic_flag busy;
-    uint32_t begun;                          /* by the lender when the caller looked last */
-    _Atomic int64_t brief_since, brief_last; /* when brief runs began to follow each other while helpers slept */
+    uint32_t begun;                  /* by the lender when the caller looked last */
+    int64_t brief_since, brief_last; /* when brief runs began to follow each other while helpers slept */
+    cpu_sharing sharing;             /* of brief runs */
     helper helpers[];
 };
 
@@ -338,14 +341,15 @@ static void run_end(cpu_threads *threads)
     atomic_store(&threads->caller_sleeps, 0);
 }
 
-void cek__threads_run(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *arg)
+static void run_alone(int64_t tasks, cpu_task *fn, void *arg)
 {
-    if (tasks <= 1 || threads == NULL || threads->workers == 1 ||
-        atomic_flag_test_and_set_explicit(&threads->busy, memory_order_acquire)) {
-        for (int64_t task = 0; task < tasks; task++)
-            fn(arg, task, 0);
-        return;
-    }
+    for (int64_t task = 0; task < tasks; task++)
+        fn(arg, task, 0);
+}
+
+/* By the caller that has the pool. */
+static void run_shared(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *arg)
+{
     threads->fn = fn;
     threads->arg = arg;
     for (int64_t begin = 0; begin < tasks; begin = threads->end) {
@@ -355,25 +359,61 @@ void cek__threads_run(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *a
         drain(threads, some, 0, NULL);
         run_end(threads);
     }
+}
+
+static int pool_take(cpu_threads *threads)
+{
+    return !atomic_flag_test_and_set_explicit(&threads->busy, memory_order_acquire);
+}
+
+static void pool_give(cpu_threads *threads)
+{
     atomic_flag_clear_explicit(&threads->busy, memory_order_release);
+}
+
+void cek__threads_run(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *arg)
+{
+    if (tasks <= 1 || threads == NULL || threads->workers == 1 || !pool_take(threads)) {
+        run_alone(tasks, fn, arg);
+        return;
+    }
+    run_shared(threads, tasks, fn, arg);
+    pool_give(threads);
 }
 
 /* Whether brief runs follow each other so closely that helpers, once awake, would stay so, and have for as long as
  * waking them takes. */
 static int is_steady(cpu_threads *threads)
 {
-    const int64_t now = now_ns(), last = atomic_exchange_explicit(&threads->brief_last, now, memory_order_relaxed);
+    const int64_t now = now_ns(), last = threads->brief_last;
+    threads->brief_last = now;
     if (now - last > threads->spin_ns)
-        atomic_store_explicit(&threads->brief_since, now, memory_order_relaxed);
-    return now - atomic_load_explicit(&threads->brief_since, memory_order_relaxed) > threads->spin_ns;
+        threads->brief_since = now;
+    return now - threads->brief_since > threads->spin_ns;
 }
 
-void cek__threads_run_brief(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *arg)
+/* A run that is the caller's alone leaves the pool to other callers. */
+void cek__threads_run_brief(cpu_threads *threads, double work, int64_t tasks, cpu_task *fn, void *arg)
 {
     /* a run that is opened may wake guests, too */
-    if (threads && (threads->lender || (atomic_load(&threads->sleepers) && !is_steady(threads))))
-        threads = NULL;
-    cek__threads_run(threads, tasks, fn, arg);
+    if (tasks <= 1 || threads == NULL || threads->workers == 1 || threads->lender || !pool_take(threads)) {
+        run_alone(tasks, fn, arg);
+        return;
+    }
+    const cpu_sharing_way way = cek__sharing_next(&threads->sharing, work);
+    const int shared = way.shared && (!atomic_load(&threads->sleepers) || is_steady(threads));
+    const int64_t begin = way.timed ? now_ns() : 0;
+    if (shared) {
+        run_shared(threads, tasks, fn, arg);
+    } else {
+        pool_give(threads);
+        run_alone(tasks, fn, arg);
+        if (!way.timed || !pool_take(threads))
+            return;
+    }
+    if (way.timed)
+        cek__sharing_took(&threads->sharing, &way, shared == way.shared ? now_ns() - begin : -1);
+    pool_give(threads);
 }
 
 /* Helpers take no signals (those are the host application's), keep to the device's CPUs, and have the same stack

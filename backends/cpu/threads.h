@@ -90,7 +90,8 @@ int cek__threads_workers(const cpu_threads *threads);
 void cek__threads_run(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *arg);
 
 /* cek__threads_run_brief - the same for work of some microseconds, less than waking a helper up takes: shared with
- * helpers that spin, and the caller's alone where one sleeps, unless such work has come for as long as waking takes. */
-void cek__threads_run_brief(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *arg);
+ * helpers where trials show that this is faster (sharing.h; `work` in any unit, the same in all calls). Where a helper
+ * sleeps it is the caller's alone, unless such work has come for as long as waking takes. */
+void cek__threads_run_brief(cpu_threads *threads, double work, int64_t tasks, cpu_task *fn, void *arg);
 
 #endif

@@ -43,6 +43,14 @@ static void counts_are(const count *c, int64_t tasks, int n)
     }
 }
 
+static void either_run(int run, cpu_threads *threads, int64_t tasks, count *c)
+{
+    if (run % 2)
+        cek__threads_run(threads, tasks, count_task, c);
+    else
+        cek__threads_run_brief(threads, 1, tasks, count_task, c);
+}
+
 START_TEST(every_task_runs_once_and_is_visible)
 {
     cpu_threads *threads;
@@ -52,7 +60,7 @@ START_TEST(every_task_runs_once_and_is_visible)
         static count c;
         const int64_t tasks = run % (TASKS + 1);
         memset(&c, 0, sizeof c);
-        (run % 2 ? cek__threads_run : cek__threads_run_brief)(threads, tasks, count_task, &c);
+        either_run(run, threads, tasks, &c);
         counts_are(&c, tasks, 1);
         if (run % 200 == 0)
             usleep(200); /* long enough for helpers to fall asleep */
@@ -93,7 +101,7 @@ START_TEST(brief_runs_that_are_far_apart_wake_nobody)
     for (int run = 0; run < 5000 && alone < 50; run++) {
         brief b = { .ns = 300000 };
         usleep(1000); /* a helper that had no core yet falls asleep in one of these */
-        cek__threads_run_brief(threads, 2, brief_task, &b);
+        cek__threads_run_brief(threads, 1, 2, brief_task, &b);
         alone = atomic_load(&b.others) ? 0 : alone + 1;
     }
     ck_assert_int_eq(alone, 50);
@@ -109,10 +117,34 @@ START_TEST(brief_runs_that_follow_each_other_get_helpers)
     usleep(20000); /* helpers sleep */
     for (const int64_t end = clock_now() + 20000000000; clock_now() < end && !shared;) {
         brief b = { .ns = 5000 };
-        cek__threads_run_brief(threads, 2, brief_task, &b);
+        cek__threads_run_brief(threads, 1, 2, brief_task, &b);
         shared = atomic_load(&b.others);
     }
     ck_assert_int_gt(shared, 0); /* a helper may take both tasks */
+    cek__threads_destroy(threads);
+}
+END_TEST
+
+/* A helper takes fifty times as long as the caller: as one whose core is far away, or another process's. */
+static void lame_task(void *arg, int64_t task, int worker)
+{
+    atomic_int *others = arg;
+    const int64_t end = clock_now() + (worker ? 50000 : 1000);
+    (void)task;
+    atomic_fetch_add(others, worker != 0);
+    while (clock_now() < end)
+        ;
+}
+
+START_TEST(brief_runs_that_helpers_delay_are_the_callers_alone)
+{
+    enum { RUNS = 40000 };
+    cpu_threads *threads;
+    atomic_int others = 0;
+    ck_assert_int_eq(cek__threads_create(2, NULL, 0, &threads), 0);
+    for (int run = 0; run < RUNS; run++)
+        cek__threads_run_brief(threads, 1, 2, lame_task, &others);
+    ck_assert_int_lt(atomic_load(&others), RUNS / 10);
     cek__threads_destroy(threads);
 }
 END_TEST
@@ -132,7 +164,7 @@ static void *caller(void *arg)
     cpu_threads *threads = arg;
     for (int run = 0; run < 300; run++) {
         count *c = calloc(1, sizeof *c);
-        (run % 2 ? cek__threads_run : cek__threads_run_brief)(threads, TASKS, count_task, c);
+        either_run(run, threads, TASKS, c);
         counts_are(c, TASKS, 1);
         free(c);
     }
@@ -463,7 +495,7 @@ START_TEST(brief_runs_borrow_nothing)
         while (atomic_load(&b.by_guest) == 0)
             borrowing_run(&b);
         atomic_store(&b.by_guest, 0);
-        cek__threads_run_brief(b.threads, TASKS, borrowing_task, &b);
+        cek__threads_run_brief(b.threads, 1, TASKS, borrowing_task, &b);
         ck_assert_int_eq(atomic_load(&b.by_guest), 0);
     }
     cek__threads_destroy(b.threads);
@@ -535,6 +567,7 @@ int main(void)
     tcase_add_loop_test(threads, every_task_runs_once_and_is_visible, 1, WORKERS + 1);
     tcase_add_test(threads, brief_runs_that_are_far_apart_wake_nobody);
     tcase_add_test(threads, brief_runs_that_follow_each_other_get_helpers);
+    tcase_add_test(threads, brief_runs_that_helpers_delay_are_the_callers_alone);
     tcase_add_test(threads, no_pool_is_one_worker);
     tcase_add_test(threads, several_callers_of_one_pool_do_not_mix);
     tcase_add_test(threads, a_run_inside_a_task_is_inline);
