@@ -4,6 +4,7 @@ EXTRA_DIST += \
     .ci/run \
     quickstart \
     %D%/check-aarch64 \
+    %D%/check-avx512 \
     %D%/check-format \
     %D%/check-gpu \
     %D%/check-gpu-peer.py \
