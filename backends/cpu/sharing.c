@@ -4,10 +4,10 @@
 #include "backends/cpu/sharing.h"
 
 #include <math.h>
+#include <stdlib.h>
 
-static const double lately = 1. / 16; /* the weight of a new time in a mean */
-static const double better = .95;     /* a trial's times by the others that change the way */
-static const double worse = 1.25;     /* times of late by the other way's last ones that change it without a trial */
+/* Sharing costs more than can be timed: what comes next reads what another core wrote. */
+static const double worth = .9; /* of the time alone */
 
 static int size_of(double work)
 {
@@ -16,49 +16,49 @@ static int size_of(double work)
     return power < 0 ? 0 : power < SHARING_SIZES ? power : SHARING_SIZES - 1;
 }
 
-cpu_sharing_way cek__sharing_next(cpu_sharing *sharing, double work)
+static int compare(const void *a, const void *b)
 {
-    const int size = size_of(work);
-    struct cpu_sharing_size *s = &sharing->sizes[size];
-    const uint32_t run = s->runs++ % SHARING_PERIOD;
-    const bool trial = run < SHARING_TRIAL;
-    if (run == 0)
-        s->trial = s->trials = 0;
-
-    return (cpu_sharing_way){ .shared = s->alone == trial,
-                              .timed = trial ? run >= SHARING_TRIAL - SHARING_TIMED : run % SHARING_EVERY == 0,
-                              .trial = trial,
-                              .last = run == SHARING_TRIAL - 1,
-                              .size = size,
-                              .work = work };
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }
 
-static void trial_end(struct cpu_sharing_size *s)
+/* Not the mean: an interrupt, or another process that has the core for milliseconds, says nothing about the way. */
+static double median(double *took, int n)
 {
-    const bool other = !s->alone;
-    if (s->trials == 0)
-        return;
-    s->took[other] = s->trial / s->trials;
-    if (s->took[s->alone] > 0 && s->took[other] < better * s->took[s->alone])
-        s->alone = other;
+    qsort(took, (size_t)n, sizeof *took, compare);
+    return took[n / 2];
+}
+
+/* Where too few runs of one way could be timed, all stays as it is. */
+static void decide(struct cpu_sharing_size *s)
+{
+    if (s->timed[0] >= SHARING_TIMED / 2 && s->timed[1] >= SHARING_TIMED / 2)
+        s->alone = median(s->took[1], s->timed[1]) > worth * median(s->took[0], s->timed[0]);
+    s->timed[0] = s->timed[1] = 0;
+}
+
+cpu_sharing_way cek__sharing_next(cpu_sharing *sharing, double work)
+{
+    cpu_sharing_way way = { .size = size_of(work), .work = work };
+    struct cpu_sharing_size *s = &sharing->sizes[way.size];
+    const uint32_t run = s->runs++ % SHARING_PERIOD;
+
+    if (run == 2 * SHARING_TRIAL)
+        decide(s);
+    way.shared = run < 2 * SHARING_TRIAL ? run >= SHARING_TRIAL : !s->alone;
+    way.timed = run < 2 * SHARING_TRIAL && run % SHARING_TRIAL >= SHARING_TRIAL - SHARING_TIMED;
+    return way;
 }
 
 void cek__sharing_took(cpu_sharing *sharing, const cpu_sharing_way *way, int64_t ns)
 {
     struct cpu_sharing_size *s = &sharing->sizes[way->size];
-    const double took = (double)ns / way->work;
+    int *timed = &s->timed[way->shared];
+    if (*timed < SHARING_TIMED)
+        s->took[way->shared][(*timed)++] = (double)ns / way->work;
+}
 
-    if (way->trial) {
-        if (ns >= 0) {
-            s->trial += took;
-            s->trials++;
-        }
-        if (way->last)
-            trial_end(s);
-    } else if (ns >= 0 && way->shared != s->alone) {
-        double *mean = &s->took[s->alone];
-        *mean = *mean == 0 ? took : *mean + (took - *mean) * lately;
-        if (s->took[!s->alone] > 0 && *mean > worse * s->took[!s->alone])
-            s->alone = !s->alone;
-    }
+void cek__sharing_stalled(cpu_sharing *sharing, const cpu_sharing_way *way)
+{
+    sharing->sizes[way->size].alone = true;
 }

@@ -6,11 +6,12 @@
  * A part of so little work is worth handing over where the cores' caches are near each other, and not where they are
  * far apart or another process has the other core. Neither can be asked for, and both change while a program runs: the
  * system moves other programs, and the host of a virtual machine its cores. So once in some ten thousand runs of like
- * size the other way is tried for a few of them. Results do not depend on it.
+ * size both ways are tried, a few runs each. Results do not depend on it.
  *
  *     const cpu_sharing_way way = cek__sharing_next(&sharing, work);
- *     ... the run, shared or not as way.shared says, timed where way.timed says so:
+ *     ... the run, shared or not as way.shared says, timed where way.timed says so, and then one of
  *     cek__sharing_took(&sharing, &way, ns);
+ *     cek__sharing_stalled(&sharing, &way);
  *
  * Threads: one at a time. All zeros is a beginning. */
 #ifndef CEK_BACKENDS_CPU_SHARING_H
@@ -21,25 +22,22 @@
 
 enum {
     SHARING_SIZES = 20,     /* of work, each up to twice the one before it */
-    SHARING_TRIAL = 64,     /* runs that try the other way; */
-    SHARING_TIMED = 16,     /* the last of them are timed: a helper may have slept until then */
-    SHARING_PERIOD = 16384, /* runs from one trial to the next */
-    SHARING_EVERY = 4       /* of the other runs one in so many is timed */
+    SHARING_PERIOD = 16384, /* runs; they begin with */
+    SHARING_TRIAL = 96,     /* that are the caller's alone, and as many that are shared; */
+    SHARING_TIMED = 16      /* the last of these are timed: a helper may have slept until then */
 };
 
 typedef struct cpu_sharing {
     struct cpu_sharing_size {
-        bool alone;     /* the better way, as far as is known */
-        double took[2]; /* a unit of work, shared and alone: a mean of late; 0 = not known */
-        double trial;   /* the sum of a trial's */
-        int32_t trials; /* and how many */
+        bool alone; /* the better way, as far as is known */
         uint32_t runs;
+        int timed[2];                  /* how many were, alone and shared: */
+        double took[2][SHARING_TIMED]; /* a unit of work */
     } sizes[SHARING_SIZES];
 } cpu_sharing;
 
 typedef struct cpu_sharing_way {
     bool shared, timed;
-    bool trial, last; /* of a trial */
     int size;
     double work;
 } cpu_sharing_way;
@@ -47,7 +45,10 @@ typedef struct cpu_sharing_way {
 /* cek__sharing_next - how a run of so much work, in any unit, more than none, is to be done. */
 cpu_sharing_way cek__sharing_next(cpu_sharing *sharing, double work);
 
-/* cek__sharing_took - what a run took that was to be timed; ns < 0: it was not done this way. */
+/* cek__sharing_took - what a run took that was to be timed, if it was done this way. */
 void cek__sharing_took(cpu_sharing *sharing, const cpu_sharing_way *way, int64_t ns);
+
+/* cek__sharing_stalled - a helper was waited for that did not run. */
+void cek__sharing_stalled(cpu_sharing *sharing, const cpu_sharing_way *way);
 
 #endif

@@ -322,12 +322,12 @@ static void run_open(cpu_threads *threads, int32_t tasks)
     guests_call(threads);
 }
 
-/* No task is left; until nobody is inside. */
-static void run_end(cpu_threads *threads)
+/* No task is left; until nobody is inside. Returns whether that took so long that a helper hardly ran. */
+static int run_end(cpu_threads *threads)
 {
     uint64_t run = atomic_load_explicit(&threads->run, memory_order_acquire);
     if (is_empty(run) || spin(threads, is_empty, NULL))
-        return;
+        return 0;
     atomic_store(&threads->caller_sleeps, 1);
     for (int64_t end = 0; !is_empty(run = atomic_load(&threads->run));) {
         const int64_t now = now_ns();
@@ -339,6 +339,7 @@ static void run_end(cpu_threads *threads)
         futex_sleep(lower_half(&threads->run), helpers_inside(run), threads->free_cpu >= 0 ? &at : NULL, WAKE_CALLER);
     }
     atomic_store(&threads->caller_sleeps, 0);
+    return 1;
 }
 
 static void run_alone(int64_t tasks, cpu_task *fn, void *arg)
@@ -347,9 +348,10 @@ static void run_alone(int64_t tasks, cpu_task *fn, void *arg)
         fn(arg, task, 0);
 }
 
-/* By the caller that has the pool. */
-static void run_shared(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *arg)
+/* By the caller that has the pool. Returns whether a helper hardly ran. */
+static int run_shared(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *arg)
 {
+    int stalled = 0;
     threads->fn = fn;
     threads->arg = arg;
     for (int64_t begin = 0; begin < tasks; begin = threads->end) {
@@ -357,8 +359,9 @@ static void run_shared(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *
         threads->end = begin + some;
         run_open(threads, some);
         drain(threads, some, 0, NULL);
-        run_end(threads);
+        stalled |= run_end(threads);
     }
+    return stalled;
 }
 
 static int pool_take(cpu_threads *threads)
@@ -401,18 +404,18 @@ void cek__threads_run_brief(cpu_threads *threads, double work, int64_t tasks, cp
         return;
     }
     const cpu_sharing_way way = cek__sharing_next(&threads->sharing, work);
-    const int shared = way.shared && (!atomic_load(&threads->sleepers) || is_steady(threads));
+    const bool shared = way.shared && (!atomic_load(&threads->sleepers) || is_steady(threads));
     const int64_t begin = way.timed ? now_ns() : 0;
-    if (shared) {
-        run_shared(threads, tasks, fn, arg);
-    } else {
+    if (!shared) {
         pool_give(threads);
         run_alone(tasks, fn, arg);
-        if (!way.timed || !pool_take(threads))
+        if (!way.timed || way.shared || !pool_take(threads))
             return;
+    } else if (run_shared(threads, tasks, fn, arg)) {
+        cek__sharing_stalled(&threads->sharing, &way);
     }
     if (way.timed)
-        cek__sharing_took(&threads->sharing, &way, shared == way.shared ? now_ns() - begin : -1);
+        cek__sharing_took(&threads->sharing, &way, now_ns() - begin);
     pool_give(threads);
 }
 

@@ -362,6 +362,22 @@ START_TEST(a_product_of_some_microseconds_is_shared_with_few_workers_and_wakes_n
 }
 END_TEST
 
+/* Each core transposes what it multiplies by, not both of them all of it. */
+START_TEST(cores_share_out_the_columns_of_a_transposed_matrix)
+{
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int64_t n = 64; n <= 256; n += 64) {
+            gemm_desc d = rows_of_memory(32, n, n);
+            gemm_plan plan;
+            d.b = (gemm_matrix){ CPU_F32, 1, n, 0 };
+            cek__gemm_plan(&d, config, 2, &plan);
+            EXPECT(plan.product.serial || plan.product.sizes.nb < n, "%s: tasks of %d x %d", config->isa,
+                   (int)plan.product.sizes.mb, (int)plan.product.sizes.nb);
+        }
+}
+END_TEST
+
 /* A step of an MLP of 13-64-64-1 and 32 samples took 15 us of two cores, and 19 where such products were shared. */
 START_TEST(products_of_the_smallest_networks_are_the_callers_alone)
 {
@@ -405,6 +421,7 @@ int main(void)
     tcase_add_test(tests, a_large_result_passes_the_caches_by_whole_lines_alone);
     tcase_add_test(tests, a_worker_s_memory_is_aligned);
     tcase_add_test(tests, a_product_of_some_microseconds_is_shared_with_few_workers_and_wakes_nobody);
+    tcase_add_test(tests, cores_share_out_the_columns_of_a_transposed_matrix);
     tcase_add_test(tests, products_of_the_smallest_networks_are_the_callers_alone);
     tcase_add_test(tests, a_block_of_rows_is_whole_tiles_of_every_family);
     tcase_add_test(tests, sums_of_few_rows_do_not_meet_in_one_set_of_l1);

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backends/cpu/sharing.h"
 #include "backends/cpu/threads.h"
 #include "backends/cpu/topology.h"
 #include "tests/suite.h"
@@ -98,11 +99,18 @@ START_TEST(brief_runs_that_are_far_apart_wake_nobody)
     int alone = 0;
     ck_assert_int_eq(cek__threads_create(2, NULL, 0, &threads), 0);
     /* longer than a wake-up takes: whoever was woken would have a task */
-    for (int run = 0; run < 5000 && alone < 50; run++) {
-        brief b = { .ns = 300000 };
-        usleep(1000); /* a helper that had no core yet falls asleep in one of these */
-        cek__threads_run_brief(threads, 1, 2, brief_task, &b);
-        alone = atomic_load(&b.others) ? 0 : alone + 1;
+    for (double work = 1; work < 1 << SHARING_SIZES && alone < 50; work *= 2) {
+        for (int run = 0; run < SHARING_TRIAL; run++) { /* these are alone in any case, the next ones shared */
+            brief b = { .ns = 0 };
+            cek__threads_run_brief(threads, work, 2, brief_task, &b);
+        }
+        for (alone = 0; alone < 50; alone++) {
+            brief b = { .ns = 300000 };
+            usleep(1000); /* a helper that had no core yet falls asleep in one of these */
+            cek__threads_run_brief(threads, work, 2, brief_task, &b);
+            if (atomic_load(&b.others))
+                break;
+        }
     }
     ck_assert_int_eq(alone, 50);
     cek__threads_destroy(threads);

@@ -63,7 +63,8 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
     const double store = blocks * cost_c + (p->store_across && p->splits == 1 ? cost_store_across : 0);
     const double slab_a = blocks * (double)(ceil_div(mb, most(p->sizes.mc, 1)) * p->sizes.a_floats) / vl;
     const double slab_b = blocks * (double)p->sizes.b_floats / vl;
-    /* cores that are in the same rows of B and C fetch ahead of each other what the other one writes */
+    /* cores that are in the same rows of B and C fetch ahead of each other what the other one writes; columns of a
+     * transposed B are rows of memory */
     const double cut = p->keeps_a && p->workers > 1 && nb < p->n
                            ? blocks * (double)mb + (p->way_b == PACK_ALONG ? 0 : depth)
                            : 0;

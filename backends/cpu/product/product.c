@@ -223,10 +223,11 @@ static void sums_finish(const run *r)
     }
 }
 
-static void tasks_run(const product_plan *plan, cpu_threads *threads, int64_t tasks, cpu_task *fn, void *arg)
+static void tasks_run(const product_plan *plan, cpu_threads *threads, double work, int64_t tasks, cpu_task *fn,
+                      void *arg)
 {
     if (plan->brief)
-        cek__threads_run_brief(threads, plan->cost, tasks, fn, arg);
+        cek__threads_run_brief(threads, work, tasks, fn, arg);
     else
         cek__threads_run(threads, tasks, fn, arg);
 }
@@ -242,13 +243,15 @@ void cek__product_run(const product_plan *plan, cpu_threads *threads, const prod
               .col_blocks = ceil_div(plan->n, plan->sizes.nb),
               .ld = product_sums_ld(plan, plan->n) };
 
+    /* as many vectors are added as partial results have */
+    const double sums = (double)(plan->splits * plan->batch * plan->m * r.ld) / (plan->config->kernels->nr / 2.0);
     if (plan->serial)
         threads = NULL;
     if (plan->sum != PRODUCT_NO_SUM)
         memset(r.sums, 0, plan->sum_bytes);
-    tasks_run(plan, threads, r.row_blocks * r.col_blocks * plan->batch * plan->splits, block_task, &r);
+    tasks_run(plan, threads, plan->cost, r.row_blocks * r.col_blocks * plan->batch * plan->splits, block_task, &r);
     if (plan->splits > 1)
-        tasks_run(plan, threads, ceil_div(plan->batch * plan->m, REDUCE_ROWS), reduce_task, &r);
+        tasks_run(plan, threads, sums, ceil_div(plan->batch * plan->m, REDUCE_ROWS), reduce_task, &r);
     if (plan->sum != PRODUCT_NO_SUM)
         sums_finish(&r);
 }

@@ -15,9 +15,9 @@
 #include "backends/cpu/threads.h"
 #include "backends/cpu/product/walk.h"
 
-/* Work for which nobody is woken up: some 20 us, less than that could save. Helpers that are awake take a part all the
- * same where each would have some 1 us of it: to hand it over takes a sixth of that, and reading what another core
- * wrote as much again. */
+/* Work for which nobody is woken up once: some 20 us, less than that could save. Helpers may take a part all the same
+ * where each would have some 1 us of it (cek__threads_run_brief): to hand it over takes a sixth of that or more, and
+ * reading what another core wrote as much again. */
 enum { PRODUCT_SERIAL_CYCLES = 60000, PRODUCT_SHARE_CYCLES = 4000 };
 
 typedef enum product_sum { PRODUCT_NO_SUM, PRODUCT_ROW_SUM, PRODUCT_COLUMN_SUM } product_sum;

@@ -323,9 +323,7 @@ static b_block b_take(const walk *w, const walk_task *t, int64_t k, int64_t dept
         cek__offsets_make(s->b_offset, depth, row_bytes / 4);
         return (b_block){ NULL, WALK_APART };
     }
-    for (int64_t p = 0; p < whole; p++)
-        s->b_panel[p] = s->b + p * depth * nr;
-    cek__offsets_make(s->b_offset, depth, nr);
+    cek__walk_panels_b(nr, depth, whole * nr, s);
     cek__offsets_make(s->pixel_offset, depth, row_bytes / 4);
     return (b_block){ lies, edge };
 }

@@ -125,7 +125,8 @@ size_t cek__walk_scratch(const walk_sizes *sizes, int64_t nr, void *base, walk_s
 void cek__walk_panels_a(int64_t height, const float *at, int64_t lda, int64_t rows, int64_t depth,
                         const walk_scratch *to);
 
-/* cek__walk_panels_b - `cols` columns lie in to->b, packed: panels of `depth` rows of nr, one after the other. */
+/* cek__walk_panels_b - `cols` columns lie in to->b, packed: panels of `depth` rows of nr, one after the other. Sets
+ * their b_offset, too. */
 void cek__walk_panels_b(int64_t nr, int64_t depth, int64_t cols, const walk_scratch *to);
 
 /* The height of as few panels as possible, of like height. */
