@@ -45,7 +45,7 @@ cpu_sharing_way cek__sharing_next(cpu_sharing *sharing, double work)
 
     if (run == 2 * SHARING_TRIAL)
         decide(s);
-    way.shared = run < 2 * SHARING_TRIAL ? run >= SHARING_TRIAL : !s->alone;
+    way.shared = run < 2 * SHARING_TRIAL ? run < SHARING_TRIAL : !s->alone;
     way.timed = run < 2 * SHARING_TRIAL && run % SHARING_TRIAL >= SHARING_TRIAL - SHARING_TIMED;
     return way;
 }

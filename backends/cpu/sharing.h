@@ -23,7 +23,7 @@
 enum {
     SHARING_SIZES = 20,     /* of work, each up to twice the one before it */
     SHARING_PERIOD = 16384, /* runs; they begin with */
-    SHARING_TRIAL = 96,     /* that are the caller's alone, and as many that are shared; */
+    SHARING_TRIAL = 96,     /* that are shared, and as many that are the caller's alone; */
     SHARING_TIMED = 16      /* the last of these are timed: a helper may have slept until then */
 };
 

@@ -395,12 +395,20 @@ static int is_steady(cpu_threads *threads)
     return now - threads->brief_since > threads->spin_ns;
 }
 
+static void brief_alone(int64_t tasks, cpu_task *fn, cpu_whole *alone, void *arg)
+{
+    if (alone)
+        alone(arg);
+    else
+        run_alone(tasks, fn, arg);
+}
+
 /* A run that is the caller's alone leaves the pool to other callers. */
-void cek__threads_run_brief(cpu_threads *threads, double work, int64_t tasks, cpu_task *fn, void *arg)
+void cek__threads_run_brief(cpu_threads *threads, double work, int64_t tasks, cpu_task *fn, cpu_whole *alone, void *arg)
 {
     /* a run that is opened may wake guests, too */
     if (tasks <= 1 || threads == NULL || threads->workers == 1 || threads->lender || !pool_take(threads)) {
-        run_alone(tasks, fn, arg);
+        brief_alone(tasks, fn, alone, arg);
         return;
     }
     const cpu_sharing_way way = cek__sharing_next(&threads->sharing, work);
@@ -408,7 +416,7 @@ void cek__threads_run_brief(cpu_threads *threads, double work, int64_t tasks, cp
     const int64_t begin = way.timed ? now_ns() : 0;
     if (!shared) {
         pool_give(threads);
-        run_alone(tasks, fn, arg);
+        brief_alone(tasks, fn, alone, arg);
         if (!way.timed || way.shared || !pool_take(threads))
             return;
     } else if (run_shared(threads, tasks, fn, arg)) {

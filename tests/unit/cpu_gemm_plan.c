@@ -49,15 +49,17 @@ static void bits_check(const cpu_config *config, const shape *s, const kind *k)
     float *first = copied(CPU_F32, p.nc, p.c), *first_sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
     run(&p, k, config, NULL, first, first_sum);
     for (int workers = 2; workers <= 7; workers += 2) {
-        cpu_threads *threads;
-        ck_assert_int_eq(cek__threads_create(workers, NULL, 0, &threads), 0);
-        float *c = copied(CPU_F32, p.nc, p.c), *sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
-        run(&p, k, config, threads, c, sum);
-        ck_assert_mem_eq(c, first, (size_t)p.nc * 4);
-        ck_assert_mem_eq(sum, first_sum, (size_t)(p.d.m * p.d.batch) * 4);
-        filled_free(CPU_F32, p.nc, c);
-        filled_free(CPU_F32, p.d.m * p.d.batch, sum);
-        cek__threads_destroy(threads);
+        cpu_threads *pool;
+        ck_assert_int_eq(cek__threads_create(workers, NULL, 0, &pool), 0);
+        for (int alone = 0; alone < 2; alone++) {
+            float *c = copied(CPU_F32, p.nc, p.c), *sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
+            run_planned(&p, k, config, workers, alone ? NULL : pool, c, sum);
+            ck_assert_mem_eq(c, first, (size_t)p.nc * 4);
+            ck_assert_mem_eq(sum, first_sum, (size_t)(p.d.m * p.d.batch) * 4);
+            filled_free(CPU_F32, p.nc, c);
+            filled_free(CPU_F32, p.d.m * p.d.batch, sum);
+        }
+        cek__threads_destroy(pool);
     }
     filled_free(CPU_F32, p.nc, first);
     filled_free(CPU_F32, p.d.m * p.d.batch, first_sum);

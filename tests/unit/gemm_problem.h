@@ -101,11 +101,12 @@ static inline void problem_free(const problem *p)
     filled_free(CPU_F32, p->d.m * p->d.batch, p->sum);
 }
 
-static inline void run(const problem *p, const kind *k, const cpu_config *config, cpu_threads *threads, void *c,
-                       float *sum)
+/* As planned for so many workers, whoever is there. */
+static inline void run_planned(const problem *p, const kind *k, const cpu_config *config, int workers,
+                               cpu_threads *threads, void *c, float *sum)
 {
     gemm_plan plan;
-    cek__gemm_plan(&p->d, config, cek__threads_workers(threads), &plan);
+    cek__gemm_plan(&p->d, config, workers, &plan);
     void *workspace = guarded(plan.workspace_bytes, 0xff); /* NaNs: what is not written first must not be read */
     cek__gemm_run(&plan, threads,
                   &(gemm_args){ .a = p->a,
@@ -116,6 +117,12 @@ static inline void run(const problem *p, const kind *k, const cpu_config *config
                                 .sum = k->sum ? sum : NULL },
                   workspace);
     guard_free(workspace, plan.workspace_bytes);
+}
+
+static inline void run(const problem *p, const kind *k, const cpu_config *config, cpu_threads *threads, void *c,
+                       float *sum)
+{
+    run_planned(p, k, config, cek__threads_workers(threads), threads, c, sum);
 }
 
 #endif

@@ -152,9 +152,8 @@ static void depth_choose(product_plan *p)
     p->again = p->k > 0 && p->k <= p->sizes.kc;
 }
 
-static void sizes_complete(product_plan *p)
+static void sizes_complete(const product_plan *p, walk_sizes *s, int64_t *ldc)
 {
-    walk_sizes *s = &p->sizes;
     if (s->mc == 0)
         s->mc = product_blocks(p)->mc;
     if (p->keeps_a && !p->thin && s->nb > columns_most(p))
@@ -166,8 +165,8 @@ static void sizes_complete(product_plan *p)
         s->b_floats = s->kc * round_up(s->nc ? s->nc : s->nb, p->nr);
     if (s->b_floats == 0 && p->n % p->nr > p->nr / 2)
         s->edge_floats = s->kc * p->nr;
-    p->ldc = product_sums_ld(p, p->again && s->nc ? s->nc : s->nb);
-    s->c_floats = p->in_place || p->splits > 1 ? 0 : (p->again ? least(s->mc, s->mb) : s->mb) * p->ldc;
+    *ldc = product_sums_ld(p, p->again && s->nc ? s->nc : s->nb);
+    s->c_floats = p->in_place || p->splits > 1 ? 0 : (p->again ? least(s->mc, s->mb) : s->mb) * *ldc;
 }
 
 void cek__product_words(product_plan *p, cpu_type a, cpu_type b)
@@ -194,6 +193,7 @@ static void all_choose(product_plan *p)
         p->way_a = p->copy_a;
     p->workers = 1;
     blocks_choose(p);
+    p->alone = p->sizes;
     p->brief = p->cost < PRODUCT_SERIAL_CYCLES;
     p->serial = p->brief && p->cost < (double)workers * PRODUCT_SHARE_CYCLES;
     if (workers > 1 && !p->serial) {
@@ -214,7 +214,9 @@ void cek__product_plan(product_plan *p)
         cek__thin_plan(p);
     else
         all_choose(p);
-    sizes_complete(p);
+    sizes_complete(p, &p->sizes, &p->ldc);
+    if (p->brief && !p->serial)
+        sizes_complete(p, &p->alone, &p->alone_ldc);
     p->stream = p->config->kernels->streams && !p->thin && p->in_place && !p->add && p->k <= p->sizes.kc &&
                 p->batch * p->m * p->n * 4 >= STREAM_BYTES;
     p->sum_length = p->sum == PRODUCT_NO_SUM ? 0 : p->sum == PRODUCT_ROW_SUM ? p->m : p->n;
@@ -222,5 +224,7 @@ void cek__product_plan(product_plan *p)
     if (p->splits > 1)
         p->partial_bytes += (size_t)round_up(p->splits * p->batch * p->m * product_sums_ld(p, p->n) * 4, 64);
     p->worker_bytes = cek__walk_scratch(&p->sizes, p->nr, NULL, &none);
+    if (p->brief && !p->serial)
+        p->worker_bytes = most((int64_t)p->worker_bytes, (int64_t)cek__walk_scratch(&p->alone, p->nr, NULL, &none));
     p->workspace_bytes = p->partial_bytes + (size_t)p->workers * p->worker_bytes;
 }

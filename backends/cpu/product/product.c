@@ -223,35 +223,55 @@ static void sums_finish(const run *r)
     }
 }
 
-static void tasks_run(const product_plan *plan, cpu_threads *threads, double work, int64_t tasks, cpu_task *fn,
-                      void *arg)
+static run run_of(const product_plan *plan, const product_source *source, void *workspace)
 {
-    if (plan->brief)
-        cek__threads_run_brief(threads, work, tasks, fn, arg);
+    return (run){ .plan = plan,
+                  .source = source,
+                  .sums = workspace,
+                  .partial = (float *)((char *)workspace + plan->sum_bytes),
+                  .scratch = (char *)workspace + plan->partial_bytes,
+                  .row_blocks = ceil_div(plan->m, plan->sizes.mb),
+                  .col_blocks = ceil_div(plan->n, plan->sizes.nb),
+                  .ld = product_sums_ld(plan, plan->n) };
+}
+
+static int64_t tasks_of(const run *r)
+{
+    return r->row_blocks * r->col_blocks * r->plan->batch * r->plan->splits;
+}
+
+/* Not cut up for others. */
+static void alone_run(void *arg)
+{
+    const run *shared = arg;
+    product_plan plan = *shared->plan;
+    plan.sizes = plan.alone;
+    plan.ldc = plan.alone_ldc;
+    run r = run_of(&plan, shared->source, shared->sums);
+    for (int64_t task = 0; task < tasks_of(&r); task++)
+        block_task(&r, task, 0);
+}
+
+static void tasks_run(const product_plan *plan, cpu_threads *threads, int64_t tasks, cpu_task *fn, cpu_whole *alone,
+                      double work, void *arg)
+{
+    if (plan->serial || !plan->brief)
+        cek__threads_run(plan->serial ? NULL : threads, tasks, fn, arg);
     else
-        cek__threads_run(threads, tasks, fn, arg);
+        cek__threads_run_brief(threads, work, tasks, fn, alone, arg);
 }
 
 void cek__product_run(const product_plan *plan, cpu_threads *threads, const product_source *source, void *workspace)
 {
-    run r = { .plan = plan,
-              .source = source,
-              .sums = workspace,
-              .partial = (float *)((char *)workspace + plan->sum_bytes),
-              .scratch = (char *)workspace + plan->partial_bytes,
-              .row_blocks = ceil_div(plan->m, plan->sizes.mb),
-              .col_blocks = ceil_div(plan->n, plan->sizes.nb),
-              .ld = product_sums_ld(plan, plan->n) };
-
+    run r = run_of(plan, source, workspace);
     /* as many vectors are added as partial results have */
     const double sums = (double)(plan->splits * plan->batch * plan->m * r.ld) / (plan->config->kernels->nr / 2.0);
-    if (plan->serial)
-        threads = NULL;
+
     if (plan->sum != PRODUCT_NO_SUM)
         memset(r.sums, 0, plan->sum_bytes);
-    tasks_run(plan, threads, plan->cost, r.row_blocks * r.col_blocks * plan->batch * plan->splits, block_task, &r);
+    tasks_run(plan, threads, tasks_of(&r), block_task, alone_run, plan->cost, &r);
     if (plan->splits > 1)
-        tasks_run(plan, threads, sums, ceil_div(plan->batch * plan->m, REDUCE_ROWS), reduce_task, &r);
+        tasks_run(plan, threads, ceil_div(plan->batch * plan->m, REDUCE_ROWS), reduce_task, NULL, sums, &r);
     if (plan->sum != PRODUCT_NO_SUM)
         sums_finish(&r);
 }

@@ -52,11 +52,13 @@ typedef struct product_plan {
     int brief;                   /* nobody is woken up for it */
     bool again;                  /* sums that are not made in C are those of a block, again and again */
     int64_t ldc;                 /* of such sums */
-    int stream;                  /* C is written past the caches, where it is aligned */
-    double cost;                 /* estimated cycles */
-    int64_t sum_length;          /* of the sums of rows or columns of one product, 0: none */
-    size_t sum_bytes;            /* of all of them, of all parts of k */
-    size_t partial_bytes;        /* these and the parts of C */
+    walk_sizes alone;            /* and ldc, where the caller is alone with what was to be shared */
+    int64_t alone_ldc;
+    int stream;           /* C is written past the caches, where it is aligned */
+    double cost;          /* estimated cycles */
+    int64_t sum_length;   /* of the sums of rows or columns of one product, 0: none */
+    size_t sum_bytes;     /* of all of them, of all parts of k */
+    size_t partial_bytes; /* these and the parts of C */
     size_t worker_bytes, workspace_bytes;
 } product_plan;
 
