@@ -9,9 +9,9 @@
  * size both ways are tried, a few runs each. Results do not depend on it.
  *
  *     const cpu_sharing_way way = cek__sharing_next(&sharing, work);
- *     ... the run, shared or not as way.shared says, timed where way.timed says so, and then one of
- *     cek__sharing_took(&sharing, &way, ns);
- *     cek__sharing_stalled(&sharing, &way);
+ *     ... the run, shared or not as way.shared says, and then
+ *     cek__sharing_took(&sharing, &way, ns);      // where way.timed
+ *     cek__sharing_stalled(&sharing, &way);       // where a helper did not run
  *
  * Threads: one at a time. All zeros is a beginning. */
 #ifndef CEK_BACKENDS_CPU_SHARING_H

@@ -93,9 +93,9 @@ void cek__threads_run(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *a
 typedef void cpu_whole(void *arg);
 
 /* cek__threads_run_brief - the same for work of some microseconds, less than waking a helper up takes: shared with
- * helpers where trials show that this is faster (sharing.h; `work` in any unit, the same in all calls). Where a helper
- * sleeps it is the caller's alone, unless such work has come for as long as waking takes; then `alone` runs instead of
- * the tasks, if it is not NULL. */
+ * helpers where trials show that this is faster (sharing.h; `work` in any unit, the same in all calls), and where none
+ * sleeps or such work has come for as long as waking takes. Else it is the caller's alone, by `alone` instead of the
+ * tasks, if that is not NULL. */
 void cek__threads_run_brief(cpu_threads *threads, double work, int64_t tasks, cpu_task *fn, cpu_whole *alone,
                             void *arg);
 

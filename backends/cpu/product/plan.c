@@ -215,7 +215,7 @@ void cek__product_plan(product_plan *p)
     else
         all_choose(p);
     sizes_complete(p, &p->sizes, &p->ldc);
-    if (p->brief && !p->serial)
+    if (p->brief && p->workers > 1)
         sizes_complete(p, &p->alone, &p->alone_ldc);
     p->stream = p->config->kernels->streams && !p->thin && p->in_place && !p->add && p->k <= p->sizes.kc &&
                 p->batch * p->m * p->n * 4 >= STREAM_BYTES;
@@ -224,7 +224,7 @@ void cek__product_plan(product_plan *p)
     if (p->splits > 1)
         p->partial_bytes += (size_t)round_up(p->splits * p->batch * p->m * product_sums_ld(p, p->n) * 4, 64);
     p->worker_bytes = cek__walk_scratch(&p->sizes, p->nr, NULL, &none);
-    if (p->brief && !p->serial)
+    if (p->brief && p->workers > 1)
         p->worker_bytes = most((int64_t)p->worker_bytes, (int64_t)cek__walk_scratch(&p->alone, p->nr, NULL, &none));
     p->workspace_bytes = p->partial_bytes + (size_t)p->workers * p->worker_bytes;
 }

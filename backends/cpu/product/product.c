@@ -255,8 +255,8 @@ static void alone_run(void *arg)
 static void tasks_run(const product_plan *plan, cpu_threads *threads, int64_t tasks, cpu_task *fn, cpu_whole *alone,
                       double work, void *arg)
 {
-    if (plan->serial || !plan->brief)
-        cek__threads_run(plan->serial ? NULL : threads, tasks, fn, arg);
+    if (plan->workers == 1 || !plan->brief)
+        cek__threads_run(plan->workers == 1 ? NULL : threads, tasks, fn, arg);
     else
         cek__threads_run_brief(threads, work, tasks, fn, alone, arg);
 }
