@@ -411,20 +411,18 @@ void cek__threads_run_brief(cpu_threads *threads, double work, int64_t tasks, cp
         brief_alone(tasks, fn, alone, arg);
         return;
     }
-    const cpu_sharing_way way = cek__sharing_next(&threads->sharing, work);
-    const bool shared = way.shared && (!atomic_load(&threads->sleepers) || is_steady(threads));
-    const int64_t begin = way.timed ? now_ns() : 0;
-    if (!shared) {
+    cpu_sharing *sharing = &threads->sharing;
+    const cpu_sharing_way way = cek__sharing_next(sharing, work, now_ns);
+    if (way.shared && (!atomic_load(&threads->sleepers) || is_steady(threads))) {
+        if (run_shared(threads, tasks, fn, arg))
+            cek__sharing_stalled(sharing, &way);
         pool_give(threads);
-        brief_alone(tasks, fn, alone, arg);
-        if (!way.timed || way.shared || !pool_take(threads))
-            return;
-    } else if (run_shared(threads, tasks, fn, arg)) {
-        cek__sharing_stalled(&threads->sharing, &way);
+        return;
     }
-    if (way.timed)
-        cek__sharing_took(&threads->sharing, &way, now_ns() - begin);
+    if (way.shared)
+        cek__sharing_missed(sharing, &way);
     pool_give(threads);
+    brief_alone(tasks, fn, alone, arg);
 }
 
 /* Helpers take no signals (those are the host application's), keep to the device's CPUs, and have the same stack

@@ -380,22 +380,6 @@ START_TEST(cores_share_out_the_columns_of_a_transposed_matrix)
 }
 END_TEST
 
-/* A step of an MLP of 13-64-64-1 and 32 samples took 15 us of two cores, and 19 where such products were shared. */
-START_TEST(products_of_the_smallest_networks_are_the_callers_alone)
-{
-    const cpu_config *config = cek__config_select("avx512");
-    const gemm_desc layer = rows_of_memory(32, 64, 64), square = rows_of_memory(64, 64, 64);
-    gemm_plan plan;
-
-    if (config == NULL)
-        return;
-    cek__gemm_plan(&layer, config, 2, &plan);
-    EXPECT(plan.product.serial, "%g cycles", plan.product.cost);
-    cek__gemm_plan(&square, config, 2, &plan);
-    EXPECT(!plan.product.serial && plan.product.brief, "%g cycles", plan.product.cost);
-}
-END_TEST
-
 START_TEST(a_block_of_rows_is_whole_tiles_of_every_family)
 {
     const cpu_config *config;
@@ -424,7 +408,6 @@ int main(void)
     tcase_add_test(tests, a_worker_s_memory_is_aligned);
     tcase_add_test(tests, a_product_of_some_microseconds_is_shared_with_few_workers_and_wakes_nobody);
     tcase_add_test(tests, cores_share_out_the_columns_of_a_transposed_matrix);
-    tcase_add_test(tests, products_of_the_smallest_networks_are_the_callers_alone);
     tcase_add_test(tests, a_block_of_rows_is_whole_tiles_of_every_family);
     tcase_add_test(tests, sums_of_few_rows_do_not_meet_in_one_set_of_l1);
     tcase_add_test(tests, nothing_beside_operands_is_touched);
