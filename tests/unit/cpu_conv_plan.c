@@ -126,6 +126,21 @@ START_TEST(of_weights_a_large_gradient_is_added_to_seldom)
 }
 END_TEST
 
+/* In which there is nothing else to wait for: of one image they are as large as what they multiply. */
+START_TEST(weights_of_a_small_image_are_asked_for_ahead)
+{
+    static const geometry g = { 1, 512, 512, 1, { NONE, { 14, 3, 2, 1, 1, 1 }, { 14, 3, 2, 1, 1, 1 } } };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        conv_plan plan;
+        conv_desc d;
+        desc_make(&g, &(kind){ 0 }, CONV_FORWARD, &d);
+        cek__conv_plan(&d, config, 1, &plan);
+        EXPECT(plan.product.way_b == PACK_ALONG && plan.product.ahead, "%s: %s", config->isa, plan.algorithm);
+    }
+}
+END_TEST
+
 /* A line of any length is no reason for a worker's memory to have one, nor for offsets that 32 bits do not hold. Plans
  * alone. */
 START_TEST(memory_stays_in_proportion_to_blocks_however_long_a_line_is)
@@ -510,6 +525,7 @@ int main(void)
     tcase_add_test(tests, transforms_are_chosen_where_they_pay);
     tcase_add_test(tests, one_tap_is_a_product_backward_with_and_without_strides);
     tcase_add_test(tests, of_one_tap_the_wider_image_is_b_where_sums_are_long);
+    tcase_add_test(tests, weights_of_a_small_image_are_asked_for_ahead);
     tcase_add_test(tests, of_weights_a_large_gradient_is_added_to_seldom);
     tcase_add_loop_test(tests, memory_stays_in_proportion_to_blocks_however_long_a_line_is, CONV_FORWARD,
                         CONV_BACKWARD_WEIGHTS + 1);

@@ -1,6 +1,7 @@
 /* cpu_walk.c - what tiles of the CPU backend are handed: rows of B where they lie, or packed by the first that read
  * them, and what to ask for ahead. Tiles that do not multiply stand in for those that do, and say what they were given.
  */
+#include "backends/cpu/sizes.h"
 #include "tests/unit/gemm_problem.h"
 
 #include <limits.h>
@@ -213,6 +214,59 @@ START_TEST(rows_of_a_far_a_are_asked_for_a_panel_ahead)
                 fenced_free(CPU_F32, 1, a);
                 guard_free(workspace, plan.workspace_bytes);
             }
+}
+END_TEST
+
+/* Blocks of a transposed B that tiles were asked to ask for. */
+static struct turned_b {
+    const float *begin, *end, *last;
+    int64_t rows, ld;
+    int blocks;
+} turned_b;
+
+static void whole_turned(const cpu_tiles *tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+                         const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
+                         cpu_ahead *ahead, cpu_runs runs, int rows)
+{
+    (void)tiles, (void)depth, (void)a, (void)lda, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc;
+    (void)store, (void)runs, (void)rows;
+    if (ahead->at < turned_b.begin || ahead->at >= turned_b.end || ahead->at == turned_b.last)
+        return;
+    turned_b.blocks += ahead->rows == turned_b.rows && ahead->ld == turned_b.ld;
+    turned_b.last = ahead->at;
+}
+
+/* Its columns are rows of memory, in which a block begins far from where the one before ended. */
+START_TEST(columns_of_a_transposed_b_are_asked_for_a_block_ahead)
+{
+    enum { M = 512, K = 3 << 10 };
+    static cpu_gemm_tiles *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_turned };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        const int64_t n = 6 * config->kernels->nr;
+        gemm_desc d = rows_of_memory(M, n, K);
+        cpu_kernels kernels = *config->kernels;
+        cpu_config spied = *config;
+        gemm_plan plan;
+        d.b = (gemm_matrix){ CPU_F32, 1, K, 0 };
+        kernels.gemm = wholes;
+        spied.kernels = &kernels;
+        cek__gemm_plan(&d, &spied, 1, &plan);
+        const product_plan *p = &plan.product;
+        EXPECT(!plan.swapped && p->way_b == PACK_ALONG && p->sizes.nb == n, "%s: another plan", config->isa);
+        void *workspace = guarded(plan.workspace_bytes, 0);
+        float *a = calloc((size_t)(M * K), sizeof *a), *c = calloc((size_t)(M * n), sizeof *c);
+        float *b = calloc((size_t)(K * n), sizeof *b);
+        turned_b = (struct turned_b){ .begin = b, .end = b + K * n, .rows = n, .ld = K };
+        cek__gemm_run(&plan, NULL, &(gemm_args){ .a = a, .b = b, .c = c }, workspace);
+        const int64_t blocks = p->splits * (ceil_div(p->split_depth, p->sizes.kc) - 1);
+        EXPECT(blocks > 0 && turned_b.blocks == blocks, "%s: %d blocks of %ld that follow others", config->isa,
+               turned_b.blocks, (long)blocks);
+        free(b);
+        free(c);
+        free(a);
+        guard_free(workspace, plan.workspace_bytes);
+    }
 }
 END_TEST
 
@@ -462,6 +516,7 @@ int main(void)
     tcase_add_test(tests, full_panels_of_b_are_packed_by_the_first_tiles_that_read_them);
     tcase_add_test(tests, one_panel_of_a_reads_b_where_it_lies);
     tcase_add_test(tests, tiles_ask_for_whole_rows_one_after_the_other);
+    tcase_add_test(tests, columns_of_a_transposed_b_are_asked_for_a_block_ahead);
     tcase_add_test(tests, rows_of_a_far_a_are_asked_for_a_panel_ahead);
     tcase_add_test(tests, rows_of_b_that_share_sets_of_l2_do_not_stay_where_they_lie);
     tcase_add_test(tests, tiles_that_take_any_step_are_told_of_runs_in_operands_that_lie_in_place);

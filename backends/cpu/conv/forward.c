@@ -43,6 +43,7 @@ void cek__conv_forward_plan(conv_plan *plan)
         .workers = plan->workers,
         .in_place = in_place,
         .add = in_place && d->accumulate,
+        .ahead = true,
         .way_a = PACK_ALONG,
         .way_b = PACK_ALONG,
     };

@@ -150,8 +150,8 @@ void cek__gemm_operands(const gemm_desc *d, product_plan *p)
         cek__product_words(p, d->a.type, d->b.type);
     p->way_a = way_a(d, p);
     p->way_b = way_b(d, p->config);
-    /* most of the time of packing B is waiting for memory */
-    p->ahead = p->way_b == PACK_ACROSS;
+    /* most of the time of packing B, or transposing it, is waiting for memory */
+    p->ahead = p->way_b == PACK_ACROSS || p->way_b == PACK_ALONG;
     p->copy_a = copy_way(d, p);
     p->keeps_a = 1;
     if (p->thin)

@@ -71,7 +71,7 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
     return multiply + (double)mb * columns * store + cut * cost_run + cost_task +
            far_cost(p, p->way_a, (double)p->m * (double)p->k, depth * (double)mb / vl, cost_far) +
            far_cost(p, p->way_b, (double)p->k * (double)p->n, depth * (double)nb / vl,
-                    p->ahead ? cost_ahead : cost_far) +
+                    p->ahead && p->way_b == PACK_ACROSS ? cost_ahead : cost_far) +
            way_cost(p->way_a, depth * (double)mb / vl, cost_copy, blocks * (double)mb,
                     depth * (double)ceil_div(mb, product_blocks(p)->mc), slab_a) +
            way_cost(p->way_b, depth * (double)nb / vl, cost_transpose, blocks * (double)nb, depth, slab_b);

@@ -39,12 +39,13 @@ walk_edge cek__product_b(const void *part, int64_t k, int64_t depth, int64_t col
     return cek__pack_b(p->kernels, &p->b, k, depth, col, cols, to);
 }
 
+/* Rows, or columns, lie along memory: element (row, col), and how far the next one of these is. */
 static const char *row_at(const pack_operand *m, int64_t row, int64_t col, int64_t *row_bytes)
 {
     const int64_t bytes = cpu_type_bytes(m->type);
 
-    *row_bytes = m->row_stride * bytes;
-    return (const char *)m->at + (row * m->row_stride + col) * bytes;
+    *row_bytes = (m->col_stride == 1 ? m->row_stride : m->col_stride) * bytes;
+    return (const char *)m->at + (row * m->row_stride + col * m->col_stride) * bytes;
 }
 
 static const char *a_ahead(const void *part, int64_t row, int64_t k, int64_t *row_bytes)
@@ -129,6 +130,7 @@ static void block_task(void *arg, int64_t task, int worker)
                .b = r->source->b,
                .a_ahead = a_comes_ahead(r, &p) ? a_ahead : NULL,
                .b_ahead = b_comes_ahead(r) ? b_ahead : NULL,
+               .b_turned = p.b.way == PACK_ALONG,
                .columns = plan->config->by_columns,
                .a_rows_ahead = a_rows_ahead(r, &p),
                .b_stays = b_stays(plan),

@@ -27,12 +27,12 @@ typedef struct product_plan {
     int64_t m, n, k, batch; /* m, n, batch >= 1, k >= 0 */
     const cpu_config *config;
     int workers;
-    int in_place;          /* sums may be made in C itself; taken back where k is split */
-    int add;               /* where in place: to what C holds */
-    int whole;             /* k is never split */
-    int keeps_a;           /* a block of A may serve several of B: no giver of B writes what A's giver wrote */
-    int ahead;             /* B, whose rows lie as rows of floats, is fetched, and packed, while tiles work (walk.h) */
-    int thin;              /* B is read where it lies (thin.c) */
+    int in_place; /* sums may be made in C itself; taken back where k is split */
+    int add;      /* where in place: to what C holds */
+    int whole;    /* k is never split */
+    int keeps_a;  /* a block of A may serve several of B: no giver of B writes what A's giver wrote */
+    int ahead; /* B, whose rows or columns lie along memory, is fetched, rows packed, too, while tiles work (walk.h) */
+    int thin;  /* B is read where it lies (thin.c) */
     product_sum sum;       /* side output: sums over k of A by row, or of B by column */
     pack_way way_a, way_b; /* how A and B are brought to the tiles */
     pack_way copy_a;       /* where keeps_a: how A is packed, should reading it in place not pay */

@@ -63,8 +63,8 @@ typedef walk_edge walk_give_b(const void *source, int64_t k, int64_t depth, int6
 typedef void walk_take(const void *source, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c,
                        int64_t ldc, const walk_scratch *scratch);
 
-/* Where a row of A or B begins at column `col`, and the distance of rows in bytes: what this block or
- * a later one reads. */
+/* Where element (row, col) of A or B is, and the distance of rows, of a turned B columns, in bytes: what this block
+ * or a later one reads. */
 typedef const char *walk_ahead(const void *source, int64_t row, int64_t col, int64_t *row_bytes);
 
 typedef struct walk {
@@ -81,6 +81,7 @@ typedef struct walk {
     walk_ahead *b_ahead;  /* or NULL: B lies there, and the next block is fetched into L2 during this one's last tiles;
                             of floats full panels, if there is space, are packed by the tiles that read them first, if
                             several will, unless they stay */
+    bool b_turned;        /* there columns of B are rows, which are transposed: none stay or are packed by tiles */
     bool columns;         /* tiles have a way for columns of A that lie the same distance apart */
     bool a_rows_ahead;    /* tiles read rows of A where they lie, far away: the next panel's are fetched into L2 */
     bool b_stays;         /* panels of A are so few that full ones of B are read where they lie, if lines allow it */
