@@ -29,7 +29,7 @@ enum {
     SHARING_PERIOD = 65536, /* runs. A period begins with a trial: */
     SHARING_WARM = 96,      /* runs that are shared, while a helper may still sleep, */
     SHARING_SPANS = 5,      /* and so many spans */
-    SHARING_SPAN = 64,      /* of as many runs that are timed, more than a program does over and over again; */
+    SHARING_SPAN = 64,      /* of so many runs that are timed, more than a program does over and over again; */
     SHARING_HALF = SHARING_WARM + SHARING_SPANS * SHARING_SPAN,
     SHARING_TRIAL = 2 * SHARING_HALF, /* then as many that are the caller's alone */
     SHARING_OTHERS = 4096             /* runs of other sizes, after which a trial is given up */

@@ -218,29 +218,29 @@ START_TEST(rows_of_a_far_a_are_asked_for_a_panel_ahead)
 END_TEST
 
 /* Blocks of a transposed B that tiles were asked to ask for. */
-static struct turned_b {
+static struct transposed_b {
     const float *begin, *end, *last;
     int64_t rows, ld;
     int blocks;
-} turned_b;
+} transposed_b;
 
-static void whole_turned(const cpu_tiles *tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
-                         const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
-                         cpu_ahead *ahead, cpu_runs runs, int rows)
+static void whole_transposed(const cpu_tiles *tiles, int64_t depth, const float *a, int64_t lda,
+                             const int32_t *a_offset, const float *const *b, const int32_t *b_offset, float *c,
+                             int64_t ldc, cpu_store store, cpu_ahead *ahead, cpu_runs runs, int rows)
 {
     (void)tiles, (void)depth, (void)a, (void)lda, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc;
     (void)store, (void)runs, (void)rows;
-    if (ahead->at < turned_b.begin || ahead->at >= turned_b.end || ahead->at == turned_b.last)
+    if (ahead->at < transposed_b.begin || ahead->at >= transposed_b.end || ahead->at == transposed_b.last)
         return;
-    turned_b.blocks += ahead->rows == turned_b.rows && ahead->ld == turned_b.ld;
-    turned_b.last = ahead->at;
+    transposed_b.blocks += ahead->rows == transposed_b.rows && ahead->ld == transposed_b.ld;
+    transposed_b.last = ahead->at;
 }
 
 /* Its columns are rows of memory, in which a block begins far from where the one before ended. */
 START_TEST(columns_of_a_transposed_b_are_asked_for_a_block_ahead)
 {
     enum { M = 512, K = 3 << 10 };
-    static cpu_gemm_tiles *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_turned };
+    static cpu_gemm_tiles *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_transposed };
     const cpu_config *config;
     for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
         const int64_t n = 6 * config->kernels->nr;
@@ -257,11 +257,11 @@ START_TEST(columns_of_a_transposed_b_are_asked_for_a_block_ahead)
         void *workspace = guarded(plan.workspace_bytes, 0);
         float *a = calloc((size_t)(M * K), sizeof *a), *c = calloc((size_t)(M * n), sizeof *c);
         float *b = calloc((size_t)(K * n), sizeof *b);
-        turned_b = (struct turned_b){ .begin = b, .end = b + K * n, .rows = n, .ld = K };
+        transposed_b = (struct transposed_b){ .begin = b, .end = b + K * n, .rows = n, .ld = K };
         cek__gemm_run(&plan, NULL, &(gemm_args){ .a = a, .b = b, .c = c }, workspace);
         const int64_t blocks = p->splits * (ceil_div(p->split_depth, p->sizes.kc) - 1);
-        EXPECT(blocks > 0 && turned_b.blocks == blocks, "%s: %d blocks of %ld that follow others", config->isa,
-               turned_b.blocks, (long)blocks);
+        EXPECT(blocks > 0 && transposed_b.blocks == blocks, "%s: %d blocks of %ld that follow others", config->isa,
+               transposed_b.blocks, (long)blocks);
         free(b);
         free(c);
         free(a);

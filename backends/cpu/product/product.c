@@ -130,7 +130,7 @@ static void block_task(void *arg, int64_t task, int worker)
                .b = r->source->b,
                .a_ahead = a_comes_ahead(r, &p) ? a_ahead : NULL,
                .b_ahead = b_comes_ahead(r) ? b_ahead : NULL,
-               .b_turned = p.b.way == PACK_ALONG,
+               .b_along = p.b.way == PACK_ALONG,
                .columns = plan->config->by_columns,
                .a_rows_ahead = a_rows_ahead(r, &p),
                .b_stays = b_stays(plan),

@@ -263,7 +263,7 @@ static cpu_ahead block_at(walk_ahead *ahead, const walk *w, int bytes, int64_t r
 /* The block of B that follows columns `col` of block `k`. */
 static cpu_ahead b_block_next(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t col, int64_t cols)
 {
-    const int64_t rows = w->b_turned ? cols : depth, columns = w->b_turned ? depth : cols;
+    const int64_t rows = w->b_along ? cols : depth, columns = w->b_along ? depth : cols;
     if (w->b_ahead && col + cols < t->cols)
         return block_at(w->b_ahead, w, w->b_bytes, k, t->col + col + cols, rows, columns);
     if (w->b_ahead && k + depth < t->k + t->depth)
@@ -306,7 +306,7 @@ static b_block b_take(const walk *w, const walk_task *t, int64_t k, int64_t dept
     int64_t row_bytes = 0;
     walk_scratch rest = *s;
 
-    if (w->b_ahead && !w->b_turned && w->b_bytes == 4 && w->b_floats && !t->col_sum && whole > 0)
+    if (w->b_ahead && !w->b_along && w->b_bytes == 4 && w->b_floats && !t->col_sum && whole > 0)
         lies = (const float *)(const void *)w->b_ahead(w->source, k, t->col + col, &row_bytes);
     const bool stays = lies && (once || w->b_stays) && lies_well(lies, row_bytes, depth, once);
     if (lies == NULL || (once && !stays) || depth * (row_bytes < 0 ? -row_bytes : row_bytes) > INT32_MAX)
