@@ -168,6 +168,66 @@ START_TEST(of_few_columns_rows_are_read_where_they_lie_in_deep_blocks)
 }
 END_TEST
 
+/* A panel of them lies side by side already. Copies stay in L1 while more columns of B pass by; low panels share lines
+ * that must not be far from each other; and offsets have 32 bits. */
+START_TEST(of_few_columns_columns_of_memory_are_read_where_they_lie)
+{
+    static const int64_t strides[] = { 300, 500, 512, 513, 1760, 1 << 20, 1 << 22 };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int type = CPU_F32; type <= CPU_F16; type++)
+            for (int64_t panels = 1; panels <= 4; panels *= 2)
+                for (size_t x = 0; x < sizeof strides / sizeof *strides; x++) {
+                    gemm_desc d = rows_of_memory(300, panels * config->kernels->nr, 1000);
+                    product_plan p = { .m = d.m, .n = d.n, .k = d.k, .batch = 1, .config = config };
+                    d.a = (gemm_matrix){ (cpu_type)type, 1, strides[x], 0 };
+                    const int64_t longest = config->kernels->mr <= CPU_LOW ? 512 : 1 << 20;
+                    const int stays = type == CPU_F32 && panels <= 2 && strides[x] <= longest;
+                    cek__gemm_operands(&d, &p);
+                    EXPECT((p.way_a == PACK_DIRECT) == stays && p.copy_a == PACK_ACROSS &&
+                               p.a_meets == (stays && strides[x] % 512 == 0),
+                           "%s: type %d, %ld apart, %ld panels of B: way %d", config->isa, type, (long)strides[x],
+                           (long)panels, (int)p.way_a);
+                }
+}
+END_TEST
+
+/* A's rows are then the columns of B, which are panels as they lie; where lines meet in few sets of L1 copies of
+ * A are read sooner. */
+START_TEST(of_few_rows_columns_of_b_are_rows_unless_they_meet_in_l1)
+{
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int64_t n = 1000; n <= 1024; n += 24) {
+            const gemm_desc d = rows_of_memory(n == 1000 ? 32 : 64, n, n);
+            gemm_plan plan;
+            if (config->kernels->mr <= CPU_LOW)
+                continue;
+            cek__gemm_plan(&d, config, 1, &plan);
+            EXPECT(plan.swapped == (n == 1000) && (!plan.swapped || plan.product.way_a == PACK_DIRECT),
+                   "%s: %ld columns: \"%s\"", config->isa, (long)n, plan.algorithm);
+        }
+}
+END_TEST
+
+/* Ten classes by a layer's features, of a small batch: of L2's rows copies are made at once, and vectors of ten are not
+ * full. Sixteen are. */
+START_TEST(a_near_matrix_of_few_columns_is_no_half_vector)
+{
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int64_t few = 10; few <= 16; few += 6) {
+            gemm_desc d = rows_of_memory(128, few, 64);
+            gemm_plan plan;
+            if (config->kernels->nr / 2 < 16)
+                continue;
+            d.a = (gemm_matrix){ CPU_F32, 1, 128, 0 };
+            cek__gemm_plan(&d, config, 1, &plan);
+            EXPECT(plan.swapped == (few == 10), "%s: %ld columns: \"%s\"", config->isa, (long)few, plan.algorithm);
+        }
+}
+END_TEST
+
 /* Else each would push the others out of L1 before the next float of their lines is wanted. */
 START_TEST(rows_that_meet_in_one_set_of_l1_are_few_in_a_panel)
 {
@@ -225,7 +285,11 @@ START_TEST(of_few_rows_a_far_b_comes_in_flat_blocks)
                 gemm_plan plan;
                 cek__gemm_plan(&d, config, 1, &plan);
                 const product_plan *p = &plan.product;
-                EXPECT(!plan.swapped, "%s: %ld rows", config->isa, (long)m);
+                if (plan.swapped) { /* tall tiles read its columns where they lie */
+                    EXPECT(m > config->kernels->mr && config->kernels->mr > CPU_LOW && p->way_a == PACK_DIRECT,
+                           "%s: %ld rows", config->isa, (long)m);
+                    continue;
+                }
                 EXPECT((p->sizes.kc <= config->floats.kc / 4 + 1) == flat, "%s: %ld rows, far %d: blocks of %ld",
                        config->isa, (long)m, is_far, (long)p->sizes.kc);
                 EXPECT(!flat || p->sizes.nb * m * 4 <= 128 << 10, "%s: %ld columns", config->isa, (long)p->sizes.nb);
@@ -252,8 +316,13 @@ START_TEST(rows_that_come_late_do_so_in_flat_blocks)
                 const int64_t depth = m == 8 ? WALK_LATE_DEPTH : config->floats.kc / 4 + 1;
                 gemm_plan plan;
                 cek__gemm_plan(&d, config, 1, &plan);
-                EXPECT(!plan.swapped && (plan.product.sizes.kc <= depth) == flat, "%s: %ld x %ld x %ld: blocks of %ld",
-                       config->isa, (long)m, (long)d.n, (long)d.k, (long)plan.product.sizes.kc);
+                if (plan.swapped) { /* tall tiles read its columns where they lie */
+                    EXPECT(m == 32 && config->kernels->mr > CPU_LOW && plan.product.way_a == PACK_DIRECT,
+                           "%s: %ld x %ld x %ld", config->isa, (long)m, (long)d.n, (long)d.k);
+                    continue;
+                }
+                EXPECT((plan.product.sizes.kc <= depth) == flat, "%s: %ld x %ld x %ld: blocks of %ld", config->isa,
+                       (long)m, (long)d.n, (long)d.k, (long)plan.product.sizes.kc);
             }
 }
 END_TEST
@@ -401,6 +470,9 @@ int main(void)
     tcase_add_test(tests, what_decides_bits_follows_from_no_number_of_workers);
     tcase_add_test(tests, columns_that_fill_one_vector_count_as_one);
     tcase_add_test(tests, of_few_columns_rows_are_read_where_they_lie_in_deep_blocks);
+    tcase_add_test(tests, of_few_columns_columns_of_memory_are_read_where_they_lie);
+    tcase_add_test(tests, of_few_rows_columns_of_b_are_rows_unless_they_meet_in_l1);
+    tcase_add_test(tests, a_near_matrix_of_few_columns_is_no_half_vector);
     tcase_add_test(tests, rows_that_meet_in_one_set_of_l1_are_few_in_a_panel);
     tcase_add_test(tests, of_few_rows_a_far_b_comes_in_flat_blocks);
     tcase_add_test(tests, rows_that_come_late_do_so_in_flat_blocks);

@@ -270,6 +270,89 @@ START_TEST(columns_of_a_transposed_b_are_asked_for_a_block_ahead)
 }
 END_TEST
 
+/* Blocks of an A whose columns lie along memory that tiles asked for, and how many of its panels came unasked. */
+static struct columns_of_a {
+    const float *a, *goes_on;
+    int64_t ld;
+    struct {
+        int64_t k, row, depth, rows, left;
+    } blocks[256];
+    int count, panels, unasked;
+} columns_of_a;
+
+static bool was_asked(const struct columns_of_a *x, int64_t k, int64_t depth, int64_t row, int64_t rows)
+{
+    for (int i = 0; i < x->count; i++)
+        if (k >= x->blocks[i].k && k + depth <= x->blocks[i].k + x->blocks[i].depth && row >= x->blocks[i].row &&
+            row + rows <= x->blocks[i].row + x->blocks[i].rows)
+            return true;
+    return false;
+}
+
+static void whole_across(const cpu_tiles *tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+                         const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
+                         cpu_ahead *ahead, cpu_runs runs, int rows)
+{
+    struct columns_of_a *x = &columns_of_a;
+    (void)lda, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store, (void)runs;
+    x->panels++;
+    x->unasked += !was_asked(x, (a - x->a) / x->ld, depth, (a - x->a) % x->ld, rows);
+    if (ahead->rows < 1)
+        return;
+    if (ahead->at != x->goes_on) {
+        ck_assert_int_lt(x->count, 256);
+        x->blocks[x->count].k = (ahead->at - x->a) / x->ld;
+        x->blocks[x->count].row = (ahead->at - x->a) % x->ld;
+        x->blocks[x->count].depth = ahead->rows;
+        x->blocks[x->count++].rows = ahead->width;
+    }
+    for (int64_t step = 0; step < tiles->count * depth && ahead->rows > 0; step += ahead->stretch)
+        cpu_ahead_go(ahead);
+    x->blocks[x->count - 1].left = ahead->rows;
+    x->goes_on = ahead->at;
+}
+
+/* Whole blocks before their first panel, but for the first one of each part of k; and nobody copies them. */
+START_TEST(columns_of_a_that_lie_along_memory_are_asked_for_a_block_ahead)
+{
+    enum { M = 500, K = 3 << 10 };
+    static cpu_gemm_tiles *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_across };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        const int64_t n = config->kernels->nr;
+        gemm_desc d = rows_of_memory(M, n, K);
+        cpu_kernels kernels = *config->kernels;
+        cpu_config spied = *config;
+        gemm_plan plan;
+        d.b.type = CPU_BF16; /* tiles do not pack it */
+        d.a = (gemm_matrix){ CPU_F32, 1, M, 0 };
+        kernels.gemm = wholes;
+        spied.kernels = &kernels;
+        cek__gemm_plan(&d, &spied, 1, &plan);
+        const product_plan *p = &plan.product;
+        if (p->thin)
+            continue;
+        EXPECT(!plan.swapped && p->way_a == PACK_DIRECT, "%s: another plan", config->isa);
+        void *workspace = guarded(plan.workspace_bytes, 0);
+        float *a = calloc((size_t)(M * K), sizeof *a), *c = calloc((size_t)(M * n), sizeof *c);
+        uint16_t *b = calloc((size_t)(K * n), sizeof *b);
+        columns_of_a = (struct columns_of_a){ .a = a, .ld = M };
+        cek__gemm_run(&plan, NULL, &(gemm_args){ .a = a, .b = b, .c = c }, workspace);
+        const struct columns_of_a *x = &columns_of_a;
+        const int64_t first = ceil_div(p->sizes.mc, config->kernels->mr); /* panels of a block */
+        EXPECT(x->count > 1 && x->unasked > 0 && x->unasked <= p->splits * first, "%s: %d of %d panels came unasked",
+               config->isa, x->unasked, x->panels);
+        for (int block = 0; block < x->count; block++)
+            EXPECT(x->blocks[block].left <= 0, "%s: %ld of %ld columns of a block were not asked for", config->isa,
+                   (long)x->blocks[block].left, (long)x->blocks[block].depth);
+        free(b);
+        free(c);
+        free(a);
+        guard_free(workspace, plan.workspace_bytes);
+    }
+}
+END_TEST
+
 /* Tiles that copied B, and those that read it where it lies. */
 static struct read_b {
     const float *begin, *end;
@@ -517,6 +600,7 @@ int main(void)
     tcase_add_test(tests, one_panel_of_a_reads_b_where_it_lies);
     tcase_add_test(tests, tiles_ask_for_whole_rows_one_after_the_other);
     tcase_add_test(tests, columns_of_a_transposed_b_are_asked_for_a_block_ahead);
+    tcase_add_test(tests, columns_of_a_that_lie_along_memory_are_asked_for_a_block_ahead);
     tcase_add_test(tests, rows_of_a_far_a_are_asked_for_a_panel_ahead);
     tcase_add_test(tests, rows_of_b_that_share_sets_of_l2_do_not_stay_where_they_lie);
     tcase_add_test(tests, tiles_that_take_any_step_are_told_of_runs_in_operands_that_lie_in_place);

@@ -13,6 +13,7 @@ static const double cost_gather = 40;       /* element by element */
 static const double cost_far = 10;          /* waiting for a vector of what is packed and comes from L3 or beyond */
 static const double cost_ahead = 3;         /* the same, where it was asked for while tiles worked */
 static const double cost_run = 40;          /* beginning to read a row of memory somewhere else */
+static const double cost_run_near = 8;      /* the same, in L2 and side by side */
 static const double cost_c = 2;             /* reading and writing a vector of C once per block of k */
 static const double cost_store_across = 16; /* storing a vector of C element by element */
 static const double cost_task = 2000;       /* handing out a task, warming up */
@@ -33,22 +34,27 @@ enum {
 /* Bringing an operand to the tiles, by how it lies in memory: `vectors` of elements, in runs.
  * `slab` is what is copied instead where tiles read a slab (0: they read the operand itself). */
 static double way_cost(pack_way way, double vectors, double transpose, double runs_along, double runs_across,
-                       double slab)
+                       double run_across, double slab)
 {
     switch (way) {
     case PACK_DIRECT: return (slab > 0 ? slab : vectors) * cost_copy;
     case PACK_ALONG: return vectors * transpose + runs_along * cost_run;
     case PACK_TURNED: return vectors * cost_transpose + runs_along * cost_run;
-    case PACK_ACROSS: return vectors * cost_copy + runs_across * cost_run;
+    case PACK_ACROSS: return vectors * cost_copy + runs_across * run_across;
     case PACK_GATHER: break;
     }
     return vectors * cost_gather;
 }
 
+static bool is_far(const product_plan *p, double elements)
+{
+    return elements * 4 > (double)product_blocks(p)->b_bytes;
+}
+
 /* What waiting for memory adds to bringing near `vectors` of an operand of so many elements. */
 static double far_cost(const product_plan *p, pack_way way, double elements, double vectors, double cost)
 {
-    return p->keeps_a && way != PACK_DIRECT && elements * 4 > (double)product_blocks(p)->b_bytes ? vectors * cost : 0;
+    return p->keeps_a && way != PACK_DIRECT && is_far(p, elements) ? vectors * cost : 0;
 }
 
 /* The estimated time of a block of C, in cycles. */
@@ -70,13 +76,17 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
                            : 0;
     /* to ask for columns of a transposed B takes 2 to 5 % off a product: they are counted as if nobody had */
     const bool b_is_near = p->ahead && p->way_b == PACK_ACROSS;
-    return multiply + (double)mb * columns * store + cut * cost_run + cost_task +
-           far_cost(p, p->way_a, (double)p->m * (double)p->k, depth * (double)mb / vl, cost_far) +
-           far_cost(p, p->way_b, (double)p->k * (double)p->n, depth * (double)nb / vl,
-                    b_is_near ? cost_ahead : cost_far) +
+    /* panels of B that pass by meet columns of A in L2, not in L1 */
+    const double meeting = p->a_meets ? depth * (double)mb / vl * cost_ahead : 0;
+    const double all_a = (double)p->m * (double)p->k, all_b = (double)p->k * (double)p->n; /* elements */
+    return multiply + (double)mb * columns * store + cut * cost_run + cost_task + meeting +
+           far_cost(p, p->way_a, all_a, depth * (double)mb / vl, cost_far) +
+           far_cost(p, p->way_b, all_b, depth * (double)nb / vl, b_is_near ? cost_ahead : cost_far) +
            way_cost(p->way_a, depth * (double)mb / vl, cost_copy, blocks * (double)mb,
-                    depth * (double)ceil_div(mb, product_blocks(p)->mc), slab_a) +
-           way_cost(p->way_b, depth * (double)nb / vl, cost_transpose, blocks * (double)nb, depth, slab_b);
+                    depth * (double)ceil_div(mb, product_blocks(p)->mc), is_far(p, all_a) ? cost_run : cost_run_near,
+                    slab_a) +
+           way_cost(p->way_b, depth * (double)nb / vl, cost_transpose, blocks * (double)nb, depth,
+                    is_far(p, all_b) ? cost_run : cost_run_near, slab_b);
 }
 
 /* Blocks of B pass by once or twice, as fast as memory brings them: many columns of a few rows at a time, so few that

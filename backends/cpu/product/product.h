@@ -31,6 +31,7 @@ typedef struct product_plan {
     int add;      /* where in place: to what C holds */
     int whole;    /* k is never split */
     int keeps_a;  /* a block of A may serve several of B: no giver of B writes what A's giver wrote */
+    int a_meets;  /* columns of A, read where they lie, fall into few sets of L1 */
     int ahead; /* B, whose rows or columns lie along memory, is fetched, rows packed, too, while tiles work (walk.h) */
     int thin;  /* B is read where it lies (thin.c) */
     product_sum sum;       /* side output: sums over k of A by row, or of B by column */

@@ -183,6 +183,13 @@ static int64_t b_ahead_panels(const walk *w, cpu_ahead *b, int64_t panels, int64
     return ceil_div(groups, panel_tiles * ceil_div(depth, b->stretch));
 }
 
+/* How many steps of k there are for each group of lines of A's next block, at most `longest`. */
+static int64_t a_ahead_stretch(const cpu_ahead *a, int64_t steps, int64_t longest)
+{
+    const int64_t groups = ceil_div(a->rows * a->width, CPU_FLOATS_AHEAD);
+    return groups > 0 ? least(most(steps / groups / CPU_RUN * CPU_RUN, 1), longest) : longest;
+}
+
 /* All tiles of a block: `rows` rows of A against `cols` columns. */
 static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_t depth, float *c, int64_t ldc,
                   cpu_store store, fetch *f, b_block from, const walk_scratch *s)
@@ -191,10 +198,11 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     cpu_gemm_tiles *const *gemm = w->words ? w->words->gemm : w->kernels->gemm;
     cpu_gemm_edge *const *edge = w->words ? w->words->edge : w->kernels->edge;
     const int64_t nr = panel_columns(w), panel_tiles = ceil_div(cols, nr);
-    const int64_t panels = ceil_div(rows, s->a_rows[0]) + f->behind;
+    const int64_t a_panels = ceil_div(rows, s->a_rows[0]), panels = a_panels + f->behind;
     const int64_t stretch = cpu_stretch(depth, w->words ? w->words->mr : w->kernels->mr);
     const int64_t b_panels = b_ahead_panels(w, &f->b, panels, panel_tiles, depth, stretch);
-    f->a.stretch = stretch;
+    const int64_t a_asking = most(a_panels - most(b_panels - f->behind, 0), 1);
+    f->a.stretch = a_ahead_stretch(&f->a, a_asking * panel_tiles * depth, stretch);
     const block_runs block = runs_of(w, cols, lda, depth, stretch, from.edge, s);
 
     for (int64_t ip = 0, i = 0; i < rows; c += s->a_rows[ip++] * ldc) {
@@ -271,11 +279,16 @@ static cpu_ahead b_block_next(const walk *w, const walk_task *t, int64_t k, int6
     return (cpu_ahead){ 0 };
 }
 
-/* The block of A that is packed after rows `i` of block `k`. */
+/* The block of A that follows `rows` rows from row `i` on, of block `k`. */
 static cpu_ahead a_block_next(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t i, int64_t rows)
 {
-    if (w->a_ahead && i + rows < t->rows)
-        return block_at(w->a_ahead, w, w->a_bytes, t->row + i + rows, k, least(t->rows - i - rows, rows), depth);
+    const int64_t next = least(t->rows - i - rows, rows);
+    if (w->a_ahead && w->a_across && next > 0)
+        return block_at(w->a_ahead, w, w->a_bytes, t->row + i + rows, k, depth, next);
+    if (w->a_ahead && w->a_across && k + depth < t->k + t->depth)
+        return block_at(w->a_ahead, w, w->a_bytes, t->row, k + depth, depth, least(w->mc, t->rows));
+    if (w->a_ahead && next > 0)
+        return block_at(w->a_ahead, w, w->a_bytes, t->row + i + rows, k, next, depth);
     return (cpu_ahead){ 0 };
 }
 

@@ -81,6 +81,7 @@ typedef struct walk {
     walk_ahead *b_ahead;  /* or NULL: B lies there, and the next block is fetched into L2 during this one's last tiles;
                             of floats full panels, if there is space, are packed by the tiles that read them first, if
                             several will, unless they stay */
+    bool a_across;        /* A's columns lie along memory: blocks of them are fetched, not of rows */
     bool b_along;         /* B's columns lie along memory and are transposed: none stay or are packed by tiles */
     bool columns;         /* tiles have a way for columns of A that lie the same distance apart */
     bool a_rows_ahead;    /* tiles read rows of A where they lie, far away: the next panel's are fetched into L2 */
