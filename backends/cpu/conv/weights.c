@@ -76,12 +76,30 @@ static int transposed_plan(conv_plan *plan)
     return 1;
 }
 
-/* One tap: dy is B where it is the wider image. Rows of B come near while tiles work, those of A are waited for. */
-static int is_wide(const conv_plan *plan)
+/* Vectors of so many columns are full, or nearly so. */
+static bool fill_vectors(const conv_plan *plan, int64_t columns)
+{
+    return 8 * round_up(columns, plan->config->kernels->nr / 2) <= 9 * columns;
+}
+
+/* One tap: an image as A is read where it lies if the other one has few channels. */
+static bool stays(const conv_plan *plan, cpu_type type, int64_t channels, int64_t others)
+{
+    const gemm_matrix image = { type, 1, channels, 0 };
+    return plan->method == CONV_MATRIX && cek__pack_columns_stay(plan->config, &image, others);
+}
+
+/* One tap: the wider image is A where it stays, and B where it does not: rows of B come near while tiles work, those of
+ * an A that is copied are waited for. */
+static bool windows_are_a(const conv_plan *plan)
 {
     const conv_desc *d = &plan->d;
-    return plan->method == CONV_MATRIX && d->y == CPU_F32 && conv_group_out(d) >= 2 * conv_group_in(d) &&
-           windows_rows(&plan->w) >= TERMS_TURNED;
+    const int64_t in = conv_group_in(d), out = conv_group_out(d);
+    if (plan->method != CONV_MATRIX || d->y != CPU_F32 || windows_rows(&plan->w) < TERMS_TURNED)
+        return plan->method == CONV_TRANSPOSED;
+    if (out >= in && fill_vectors(plan, in) && stays(plan, d->y, d->out_channels, in))
+        return false;
+    return out >= 2 * in || (in > out && fill_vectors(plan, out) && stays(plan, d->x, d->in_channels, out));
 }
 
 /* B lies as rows of floats, for which tiles would wait: dy, of which few windows meet a pixel, or one of two images. */
@@ -94,24 +112,25 @@ static void product_set(conv_plan *plan)
 {
     const conv_desc *d = &plan->d;
     const int64_t columns = windows_columns(&plan->w), out = conv_group_out(d);
-    const int windows_are_a = plan->method == CONV_TRANSPOSED || is_wide(plan);
-    const int in_place = d->w == CPU_F32 && !windows_are_a;
+    const bool turned = windows_are_a(plan);
+    const int in_place = d->w == CPU_F32 && !turned;
     /* dy is read where it is: with few windows to multiply it by, copying would be a large part */
     const int dy_in_place = plan->method == CONV_TRANSPOSED && d->y == CPU_F32;
+    const bool a_stays = turned ? stays(plan, d->x, d->in_channels, out) : stays(plan, d->y, d->out_channels, columns);
     plan->product = (product_plan){
-        .m = windows_are_a ? columns : out,
-        .n = windows_are_a ? out : columns,
+        .m = turned ? columns : out,
+        .n = turned ? out : columns,
         .k = windows_rows(&plan->w),
         .batch = d->groups,
         .config = plan->config,
         .workers = plan->workers,
         .in_place = in_place,
         .add = in_place && d->accumulate,
-        .sum = windows_are_a ? PRODUCT_COLUMN_SUM : PRODUCT_ROW_SUM,
-        .way_a = PACK_ACROSS,
+        .sum = turned ? PRODUCT_COLUMN_SUM : PRODUCT_ROW_SUM,
+        .way_a = a_stays ? PACK_DIRECT : PACK_ACROSS,
         .way_b = dy_in_place ? PACK_DIRECT : PACK_ACROSS,
-        .store_across = windows_are_a,
-        .ahead = comes_ahead(plan, windows_are_a ? d->y : d->x),
+        .store_across = turned,
+        .ahead = comes_ahead(plan, turned ? d->y : d->x),
     };
 }
 
@@ -213,19 +232,19 @@ static void open_group(const void *owner, int64_t group, product_part *out)
     const conv_args *args = call->args;
     const int64_t in = conv_group_in(d), n = conv_group_out(d), columns = conv_taps(d) * in;
     const void *x = conv_at(args->x, d->x, group * in), *dy = conv_at(args->y, d->y, group * n);
-    const int windows_are_a = call->plan->product.store_across;
+    const product_plan *p = &call->plan->product;
 
-    if (windows_are_a) {
-        out->a = pack_of(x, d->x, 1, d->in_channels, PACK_ACROSS);
-        out->b = pack_of(dy, d->y, d->out_channels, 1, call->plan->product.way_b);
+    if (p->store_across) {
+        out->a = pack_of(x, d->x, 1, d->in_channels, p->way_a);
+        out->b = pack_of(dy, d->y, d->out_channels, 1, p->way_b);
     } else {
-        out->a = pack_of(dy, d->y, 1, d->out_channels, PACK_ACROSS);
+        out->a = pack_of(dy, d->y, 1, d->out_channels, p->way_a);
         out->b = pack_of(x, d->x, d->in_channels, 1, PACK_ACROSS);
     }
     out->e = (epilogue){ .c = conv_at(args->out, d->w, group * n * columns),
-                         .to = windows_are_a ? (gemm_matrix){ d->w, 1, columns, 0 }
-                                             : (gemm_matrix){ d->w, columns, 1, 0 },
-                         .accumulate = d->accumulate && !call->plan->product.in_place };
+                         .to = p->store_across ? (gemm_matrix){ d->w, 1, columns, 0 }
+                                               : (gemm_matrix){ d->w, columns, 1, 0 },
+                         .accumulate = d->accumulate && !p->in_place };
     out->sum = args->dbias ? args->dbias + group * n : NULL;
     out->sum_accumulate = d->bias_accumulate;
 }

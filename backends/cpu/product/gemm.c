@@ -14,9 +14,7 @@ enum {
     LARGE_C = 1 << 20,     /* bytes: more than L2 keeps between two blocks of k */
     TURNED_PANELS = 8,     /* of B, from which on columns of A that lie one after the other are worth transposing it */
     FEW_PANELS = 4,        /* of B: a float of A is used so seldom that its way here is most of the work */
-    COLUMN_PANELS = 2,     /* of B: the same, where panels of A have a line, or two, for each step */
     MEETING = 512,         /* floats: lines so far apart fall into two sets of L1 */
-    SHORT_COLUMN = 512,    /* of A, in floats: so near to each other that low panels read lines of them three times */
     FEW_ROWS = 16,         /* of A: the same of a float of B ... */
     FAR_BLOCKS = 8,        /* ... where B is more than so many of its blocks, so that L2 keeps none of it */
     LATE_ROWS = 32,        /* of A: the same where rows of B come late (walk.h) from an L3 ... */
@@ -71,21 +69,12 @@ static bool rows_stay(const gemm_desc *d, const cpu_config *config)
            (!cek__pack_rows_meet(d->a.row_stride) || has_few_columns(d, config));
 }
 
-/* Floats whose columns lie along memory are panels already, and the panel beside reads their lines again. Where more
- * columns of B pass by, copies stay in L1, as those do not; of low panels three share a line. Offsets have 32 bits. */
-static bool columns_stay(const gemm_desc *d, const product_plan *p)
-{
-    const int64_t deepest = 2 * product_blocks(p)->kc; /* of blocks; see whole_depth */
-    const int64_t longest = p->config->kernels->mr <= CPU_LOW ? SHORT_COLUMN : INT32_MAX / deepest;
-    return d->a.type == CPU_F32 && d->a.row_stride == 1 && llabs(d->a.col_stride) <= longest &&
-           d->n <= COLUMN_PANELS * p->config->kernels->nr;
-}
-
 static pack_way way_a(const gemm_desc *d, const product_plan *p)
 {
     if (p->words)
         return is_words(d, p->words) ? PACK_DIRECT : copy_way(d, p);
-    return rows_stay(d, p->config) || columns_stay(d, p) || is_near(d) ? PACK_DIRECT : copy_way(d, p);
+    return rows_stay(d, p->config) || cek__pack_columns_stay(p->config, &d->a, d->n) || is_near(d) ? PACK_DIRECT
+                                                                                                   : copy_way(d, p);
 }
 
 /* All of k (floats or words) in one block, or 0: where B stays in L2 as it is, a panel of A may do so too. That costs

@@ -7,11 +7,15 @@
 #include "backends/cpu/product/pack_words.h"
 #include "backends/cpu/sizes.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
-    LINE = 64,   /* elements converted at once: a part of a row that stays in L1 */
-    LOW_ROWS = 7 /* of a panel whose rows meet in one set of L1: it has 8 places, and one is B's */
+    LINE = 64,          /* elements converted at once: a part of a row that stays in L1 */
+    LOW_ROWS = 7,       /* of a panel whose rows meet in one set of L1: it has 8 places, and one is B's */
+    FEW_COLUMNS = 64,   /* of B, which pass by columns of A that have a line or two in each step */
+    SHORT_COLUMN = 512, /* of A, in floats: so near to each other that low panels read lines of them three times */
+    DEEPEST = 2         /* times kc: of blocks whose A's columns stay */
 };
 
 pack_way cek__pack_way_a(const gemm_matrix *a)
@@ -22,6 +26,14 @@ pack_way cek__pack_way_a(const gemm_matrix *a)
 pack_way cek__pack_way_b(const gemm_matrix *b)
 {
     return b->col_stride == 1 ? PACK_ACROSS : b->row_stride == 1 ? PACK_ALONG : PACK_GATHER;
+}
+
+/* Columns are panels already, and the panel beside reads their lines again. Where more columns of B pass by, copies
+ * stay in L1, as those do not; of low panels three share a line. Offsets have 32 bits. */
+bool cek__pack_columns_stay(const cpu_config *config, const gemm_matrix *a, int64_t n)
+{
+    const int64_t longest = config->kernels->mr <= CPU_LOW ? SHORT_COLUMN : INT32_MAX / (DEEPEST * config->floats.kc);
+    return a->type == CPU_F32 && a->row_stride == 1 && llabs(a->col_stride) <= longest && n <= FEW_COLUMNS;
 }
 
 static const char *element(const pack_operand *m, int64_t row, int64_t col)

@@ -38,6 +38,9 @@ static inline pack_operand pack_of(const void *at, cpu_type type, int64_t row_st
 pack_way cek__pack_way_a(const gemm_matrix *a);
 pack_way cek__pack_way_b(const gemm_matrix *b);
 
+/* Whether an A whose columns lie along memory is read there, if n columns of B pass by. */
+bool cek__pack_columns_stay(const cpu_config *config, const gemm_matrix *a, int64_t n);
+
 /* Whether floats so far apart, the rows of a panel of A, fall into one set of an L1 cache: multiples of 4096 bytes, or
  * a float more or less, with which so many rows begin in one line, too. Rows side by side share their lines. */
 static inline int cek__pack_rows_meet(int64_t row_stride)
