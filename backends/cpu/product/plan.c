@@ -51,6 +51,11 @@ static bool is_far(const product_plan *p, double elements)
     return elements * 4 > (double)product_blocks(p)->b_bytes;
 }
 
+static double run_cost(const product_plan *p, double elements)
+{
+    return is_far(p, elements) ? cost_run : cost_run_near;
+}
+
 /* What waiting for memory adds to bringing near `vectors` of an operand of so many elements. */
 static double far_cost(const product_plan *p, pack_way way, double elements, double vectors, double cost)
 {
@@ -79,14 +84,13 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
     /* panels of B that pass by meet columns of A in L2, not in L1 */
     const double meeting = p->a_meets ? depth * (double)mb / vl * cost_ahead : 0;
     const double all_a = (double)p->m * (double)p->k, all_b = (double)p->k * (double)p->n; /* elements */
+    const double run_a = run_cost(p, all_a), run_b = run_cost(p, all_b);
     return multiply + (double)mb * columns * store + cut * cost_run + cost_task + meeting +
            far_cost(p, p->way_a, all_a, depth * (double)mb / vl, cost_far) +
            far_cost(p, p->way_b, all_b, depth * (double)nb / vl, b_is_near ? cost_ahead : cost_far) +
            way_cost(p->way_a, depth * (double)mb / vl, cost_copy, blocks * (double)mb,
-                    depth * (double)ceil_div(mb, product_blocks(p)->mc), is_far(p, all_a) ? cost_run : cost_run_near,
-                    slab_a) +
-           way_cost(p->way_b, depth * (double)nb / vl, cost_transpose, blocks * (double)nb, depth,
-                    is_far(p, all_b) ? cost_run : cost_run_near, slab_b);
+                    depth * (double)ceil_div(mb, product_blocks(p)->mc), run_a, slab_a) +
+           way_cost(p->way_b, depth * (double)nb / vl, cost_transpose, blocks * (double)nb, depth, run_b, slab_b);
 }
 
 /* Blocks of B pass by once or twice, as fast as memory brings them: many columns of a few rows at a time, so few that

@@ -63,7 +63,7 @@ static const char *b_ahead(const void *part, int64_t k, int64_t col, int64_t *ro
 /* Columns of A lie along memory, and tiles read them there. */
 static bool a_lies_across(const run *r, const product_part *p)
 {
-    return r->source->a == cek__product_a && p->a.way == PACK_DIRECT && p->a.col_stride != 1 && !p->a.words;
+    return r->source->a == cek__product_a && p->a.way == PACK_DIRECT && p->a.row_stride == 1 && !p->a.words;
 }
 
 /* Rows of A that tiles have fetched before they are packed, and columns that others read where they lie. */
