@@ -317,7 +317,7 @@ START_TEST(rows_that_come_late_do_so_in_flat_blocks)
                 gemm_plan plan;
                 cek__gemm_plan(&d, config, 1, &plan);
                 if (plan.swapped) { /* tall tiles read its columns where they lie */
-                    EXPECT(m == 32 && config->kernels->mr > CPU_LOW && plan.product.way_a == PACK_DIRECT,
+                    EXPECT(m % 8 == 0 && config->kernels->mr > CPU_LOW && plan.product.way_a == PACK_DIRECT,
                            "%s: %ld x %ld x %ld", config->isa, (long)m, (long)d.n, (long)d.k);
                     continue;
                 }
