@@ -272,6 +272,15 @@ START_TEST(sums_of_few_rows_do_not_meet_in_one_set_of_l1)
 }
 END_TEST
 
+/* In these roles, whichever are the better ones. */
+static product_plan planned_as_it_is(const gemm_desc *d, const cpu_config *config)
+{
+    product_plan p = { .m = d->m, .n = d->n, .k = d->k, .batch = 1, .config = config, .workers = 1, .in_place = 1 };
+    cek__gemm_operands(d, &p);
+    cek__product_plan(&p);
+    return p;
+}
+
 /* Else what comes from memory next would push out of L2 what is read now; and sums that are read and written again for
  * every block stay there, too. Near operands have nothing to wait for. */
 START_TEST(of_few_rows_a_far_b_comes_in_flat_blocks)
@@ -282,17 +291,16 @@ START_TEST(of_few_rows_a_far_b_comes_in_flat_blocks)
             for (int is_far = 0; is_far < 2; is_far++) {
                 const gemm_desc d = is_far ? rows_of_memory(m, 6144, 2048) : rows_of_memory(m, 512, 256);
                 const int flat = is_far && m > config->kernels->mr && m <= 16;
+                const product_plan p = planned_as_it_is(&d, config);
                 gemm_plan plan;
                 cek__gemm_plan(&d, config, 1, &plan);
-                const product_plan *p = &plan.product;
-                if (plan.swapped) { /* tall tiles read its columns where they lie */
-                    EXPECT(m > config->kernels->mr && config->kernels->mr > CPU_LOW && p->way_a == PACK_DIRECT,
-                           "%s: %ld rows", config->isa, (long)m);
-                    continue;
-                }
-                EXPECT((p->sizes.kc <= config->floats.kc / 4 + 1) == flat, "%s: %ld rows, far %d: blocks of %ld",
-                       config->isa, (long)m, is_far, (long)p->sizes.kc);
-                EXPECT(!flat || p->sizes.nb * m * 4 <= 128 << 10, "%s: %ld columns", config->isa, (long)p->sizes.nb);
+                /* sixteen fill vectors, and columns of B are then rows that tall tiles read where they lie */
+                const bool may = m == 16 && config->kernels->mr > CPU_LOW;
+                EXPECT(plan.swapped ? may && plan.product.way_a == PACK_DIRECT : !may || !is_far,
+                       "%s: %ld rows, far %d: \"%s\"", config->isa, (long)m, is_far, plan.algorithm);
+                EXPECT((p.sizes.kc <= config->floats.kc / 4 + 1) == flat, "%s: %ld rows, far %d: blocks of %ld",
+                       config->isa, (long)m, is_far, (long)p.sizes.kc);
+                EXPECT(!flat || p.sizes.nb * m * 4 <= 128 << 10, "%s: %ld columns", config->isa, (long)p.sizes.nb);
             }
 }
 END_TEST
@@ -314,15 +322,15 @@ START_TEST(rows_that_come_late_do_so_in_flat_blocks)
                 const gemm_desc d = rows_of_memory(m, late_shapes[x].n, late_shapes[x].k);
                 const int flat = m == 8 ? d.n == 1024 || d.n == 2048 : late_shapes[x].late && m == 32;
                 const int64_t depth = m == 8 ? WALK_LATE_DEPTH : config->floats.kc / 4 + 1;
+                const product_plan p = planned_as_it_is(&d, config);
                 gemm_plan plan;
                 cek__gemm_plan(&d, config, 1, &plan);
-                if (plan.swapped) { /* tall tiles read its columns where they lie */
-                    EXPECT(m % 8 == 0 && config->kernels->mr > CPU_LOW && plan.product.way_a == PACK_DIRECT,
-                           "%s: %ld x %ld x %ld", config->isa, (long)m, (long)d.n, (long)d.k);
-                    continue;
-                }
-                EXPECT((plan.product.sizes.kc <= depth) == flat, "%s: %ld x %ld x %ld: blocks of %ld", config->isa,
-                       (long)m, (long)d.n, (long)d.k, (long)plan.product.sizes.kc);
+                /* likewise; of halves of AVX-512's panels always */
+                const bool may = m % (config->kernels->nr / 2) == 0 && config->kernels->mr > CPU_LOW && d.n < 3072;
+                EXPECT(plan.swapped ? may && plan.product.way_a == PACK_DIRECT : !may || config->kernels->nr < 32,
+                       "%s: %ld x %ld x %ld: \"%s\"", config->isa, (long)m, (long)d.n, (long)d.k, plan.algorithm);
+                EXPECT((p.sizes.kc <= depth) == flat, "%s: %ld x %ld x %ld: blocks of %ld", config->isa, (long)m,
+                       (long)d.n, (long)d.k, (long)p.sizes.kc);
             }
 }
 END_TEST

@@ -151,6 +151,25 @@ START_TEST(tiles_ask_for_whole_rows_one_after_the_other)
 }
 END_TEST
 
+/* A configuration with other tiles: whole ones, and where asked for those of edges and those that copy. */
+typedef struct spies {
+    cpu_kernels kernels;
+    cpu_config config;
+} spies;
+
+static void spies_place(const cpu_config *config, cpu_gemm_tiles *const *wholes, cpu_gemm_edge *const *edges,
+                        cpu_gemm_copy *const *copies, spies *out)
+{
+    out->kernels = *config->kernels;
+    out->kernels.gemm = wholes;
+    if (edges)
+        out->kernels.edge = edges;
+    if (copies)
+        out->kernels.copy = copies;
+    out->config = *config;
+    out->config.kernels = &out->kernels;
+}
+
 /* What a tile was asked to ask for. */
 static struct asked {
     int tiles, rows_of_a;
@@ -190,14 +209,11 @@ START_TEST(rows_of_a_far_a_are_asked_for_a_panel_ahead)
             for (int parts = 1; parts <= 2; parts++) {
                 const int64_t m = is_far ? M : 64, n = parts * config->kernels->nr / 2;
                 gemm_desc d = rows_of_memory(m, n, K);
-                cpu_kernels kernels = *config->kernels;
-                cpu_config spied = *config;
                 gemm_plan plan;
+                spies s;
+                spies_place(config, wholes, edges, NULL, &s);
                 d.a.row_stride = 2 * K;
-                kernels.gemm = wholes;
-                kernels.edge = edges;
-                spied.kernels = &kernels;
-                cek__gemm_plan(&d, &spied, 1, &plan);
+                cek__gemm_plan(&d, &s.config, 1, &plan);
                 if (plan.product.thin)
                     continue;
                 EXPECT(!plan.swapped && plan.product.way_a == PACK_DIRECT, "%s: another plan", config->isa);
@@ -245,13 +261,11 @@ START_TEST(columns_of_a_transposed_b_are_asked_for_a_block_ahead)
     for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
         const int64_t n = 6 * config->kernels->nr;
         gemm_desc d = rows_of_memory(M, n, K);
-        cpu_kernels kernels = *config->kernels;
-        cpu_config spied = *config;
         gemm_plan plan;
+        spies s;
+        spies_place(config, wholes, NULL, NULL, &s);
         d.b = (gemm_matrix){ CPU_F32, 1, K, 0 };
-        kernels.gemm = wholes;
-        spied.kernels = &kernels;
-        cek__gemm_plan(&d, &spied, 1, &plan);
+        cek__gemm_plan(&d, &s.config, 1, &plan);
         const product_plan *p = &plan.product;
         EXPECT(!plan.swapped && p->way_b == PACK_ALONG && p->sizes.nb == n, "%s: another plan", config->isa);
         void *workspace = guarded(plan.workspace_bytes, 0);
@@ -321,14 +335,12 @@ START_TEST(columns_of_a_that_lie_along_memory_are_asked_for_a_block_ahead)
     for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
         const int64_t n = config->kernels->nr;
         gemm_desc d = rows_of_memory(M, n, K);
-        cpu_kernels kernels = *config->kernels;
-        cpu_config spied = *config;
         gemm_plan plan;
+        spies s;
+        spies_place(config, wholes, NULL, NULL, &s);
         d.b.type = CPU_BF16; /* tiles do not pack it */
         d.a = (gemm_matrix){ CPU_F32, 1, M, 0 };
-        kernels.gemm = wholes;
-        spied.kernels = &kernels;
-        cek__gemm_plan(&d, &spied, 1, &plan);
+        cek__gemm_plan(&d, &s.config, 1, &plan);
         const product_plan *p = &plan.product;
         if (p->thin)
             continue;
@@ -343,8 +355,9 @@ START_TEST(columns_of_a_that_lie_along_memory_are_asked_for_a_block_ahead)
         EXPECT(x->count > 1 && x->unasked > 0 && x->unasked <= p->splits * first, "%s: %d of %d panels came unasked",
                config->isa, x->unasked, x->panels);
         for (int block = 0; block < x->count; block++)
-            EXPECT(x->blocks[block].left <= 0, "%s: %ld of %ld columns of a block were not asked for", config->isa,
-                   (long)x->blocks[block].left, (long)x->blocks[block].depth);
+            EXPECT(x->blocks[block].left <= 0 && x->blocks[block].rows <= round_up(p->sizes.mc, CPU_FLOATS_AHEAD),
+                   "%s: %ld of %ld columns of a block were not asked for; %ld rows were", config->isa,
+                   (long)x->blocks[block].left, (long)x->blocks[block].depth, (long)x->blocks[block].rows);
         free(b);
         free(c);
         free(a);
@@ -396,15 +409,12 @@ START_TEST(rows_of_b_that_share_sets_of_l2_do_not_stay_where_they_lie)
             const int64_t panels = x % 2 + 1, m = panels * config->kernels->mr, n = 4 * config->kernels->nr;
             const int copied = panels == 1 ? rows[x / 2].late : rows[x / 2].meet;
             gemm_desc d = rows_of_memory(m, n, K);
-            cpu_kernels kernels = *config->kernels;
-            cpu_config spied = *config;
             gemm_plan plan;
+            spies s;
+            spies_place(config, wholes, NULL, counted, &s);
+            s.config.near_bytes = 1 << 20;
             d.b.row_stride = rows[x / 2].apart;
-            kernels.gemm = wholes;
-            kernels.copy = counted;
-            spied.kernels = &kernels;
-            spied.near_bytes = 1 << 20;
-            cek__gemm_plan(&d, &spied, 1, &plan);
+            cek__gemm_plan(&d, &s.config, 1, &plan);
             if (plan.product.thin)
                 continue;
             ck_assert(!plan.swapped);
@@ -470,17 +480,14 @@ START_TEST(tiles_that_take_any_step_are_told_of_runs_in_operands_that_lie_in_pla
             const int turned = way % 2, is_edge = way / 2;
             const int64_t nr = config->kernels->nr, m = 2 * config->kernels->mr, n = is_edge ? nr - 3 : 4 * nr;
             gemm_desc d = rows_of_memory(m, n, K);
-            cpu_kernels kernels = *config->kernels;
-            cpu_config spied = *config;
             gemm_plan plan;
+            spies s;
+            spies_place(config, wholes, edges, NULL, &s);
+            s.config.near_bytes = 1 << 20;
             if (turned)
                 d.a.row_stride = 1, d.a.col_stride = m;
-            kernels.gemm = wholes;
-            kernels.edge = edges;
-            spied.kernels = &kernels;
-            spied.near_bytes = 1 << 20;
-            cek__gemm_plan(&d, &spied, 1, &plan);
-            if (!kernels.any_step)
+            cek__gemm_plan(&d, &s.config, 1, &plan);
+            if (!config->kernels->any_step)
                 continue;
             ck_assert(!plan.product.thin && !plan.swapped && plan.product.way_a == PACK_DIRECT);
             void *workspace = guarded(plan.workspace_bytes, 0);
@@ -496,7 +503,7 @@ START_TEST(tiles_that_take_any_step_are_told_of_runs_in_operands_that_lie_in_pla
                    told.none);
             EXPECT(told.calls == (is_edge ? 0 : 2), "%s: %d calls for tiles of two panels of A", config->isa,
                    told.calls);
-            EXPECT(kernels.mr > CPU_LOW || told.shortest == K, "%s: stretches of %ld steps", config->isa,
+            EXPECT(config->kernels->mr > CPU_LOW || told.shortest == K, "%s: stretches of %ld steps", config->isa,
                    (long)told.shortest);
             free(b);
             free(c);
@@ -516,13 +523,11 @@ START_TEST(rows_of_a_end_with_no_panel_of_few)
         for (int64_t m = config->kernels->mr; m <= 6 * config->kernels->mr; m++) {
             const int64_t mr = config->kernels->mr, n = 4 * config->kernels->nr;
             gemm_desc d = rows_of_memory(m, n, K);
-            cpu_kernels kernels = *config->kernels;
-            cpu_config spied = *config;
             gemm_plan plan;
-            kernels.gemm = wholes;
-            spied.kernels = &kernels;
-            spied.near_bytes = 1 << 20;
-            cek__gemm_plan(&d, &spied, 1, &plan);
+            spies s;
+            spies_place(config, wholes, NULL, NULL, &s);
+            s.config.near_bytes = 1 << 20;
+            cek__gemm_plan(&d, &s.config, 1, &plan);
             if (mr < 5 || mr > CPU_LOW || plan.product.thin || plan.swapped)
                 continue;
             void *workspace = guarded(plan.workspace_bytes, 0);

@@ -61,16 +61,16 @@ static const char *b_ahead(const void *part, int64_t k, int64_t col, int64_t *ro
 }
 
 /* Columns of A lie along memory, and tiles read them there. */
-static bool a_lies_across(const run *r, const product_part *p)
+static bool a_lies_across(const product_part *p)
 {
-    return r->source->a == cek__product_a && p->a.way == PACK_DIRECT && p->a.row_stride == 1 && !p->a.words;
+    return p->a.way == PACK_DIRECT && p->a.row_stride == 1;
 }
 
-/* Rows of A that tiles have fetched before they are packed, and columns that others read where they lie. */
+/* Rows of A that tiles have fetched before they are packed, or columns before others read them where they lie. */
 static int a_comes_ahead(const run *r, const product_part *p)
 {
     const bool packed = p->a.way == PACK_ALONG || p->a.way == PACK_TURNED;
-    return (r->source->a == cek__product_a && packed && !p->a.words) || a_lies_across(r, p);
+    return r->source->a == cek__product_a && (packed || a_lies_across(p)) && !p->a.words;
 }
 
 /* Rows of B likewise; who hands out B by a function of its own may have it elsewhere. */
@@ -137,7 +137,7 @@ static void block_task(void *arg, int64_t task, int worker)
                .b = r->source->b,
                .a_ahead = a_comes_ahead(r, &p) ? a_ahead : NULL,
                .b_ahead = b_comes_ahead(r) ? b_ahead : NULL,
-               .a_across = a_lies_across(r, &p),
+               .a_across = a_lies_across(&p),
                .b_along = p.b.way == PACK_ALONG,
                .columns = plan->config->by_columns,
                .a_rows_ahead = a_rows_ahead(r, &p),

@@ -283,12 +283,11 @@ static cpu_ahead b_block_next(const walk *w, const walk_task *t, int64_t k, int6
 static cpu_ahead a_block_next(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t i, int64_t rows)
 {
     const int64_t next = least(t->rows - i - rows, rows);
-    if (w->a_ahead && w->a_across && next > 0)
-        return block_at(w->a_ahead, w, w->a_bytes, t->row + i + rows, k, depth, next);
+    if (w->a_ahead && next > 0)
+        return block_at(w->a_ahead, w, w->a_bytes, t->row + i + rows, k, w->a_across ? depth : next,
+                        w->a_across ? next : depth);
     if (w->a_ahead && w->a_across && k + depth < t->k + t->depth)
         return block_at(w->a_ahead, w, w->a_bytes, t->row, k + depth, depth, least(w->mc, t->rows));
-    if (w->a_ahead && next > 0)
-        return block_at(w->a_ahead, w, w->a_bytes, t->row + i + rows, k, next, depth);
     return (cpu_ahead){ 0 };
 }
 
