@@ -286,7 +286,7 @@ END_TEST
 
 /* Blocks of an A whose columns lie along memory that tiles asked for, and how many of its panels came unasked. */
 static struct columns_of_a {
-    const float *a, *goes_on;
+    const float *a, *end, *goes_on;
     int64_t ld;
     struct {
         int64_t k, row, depth, rows, left;
@@ -311,7 +311,7 @@ static void whole_across(const cpu_tiles *tiles, int64_t depth, const float *a, 
     (void)lda, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store, (void)runs;
     x->panels++;
     x->unasked += !was_asked(x, (a - x->a) / x->ld, depth, (a - x->a) % x->ld, rows);
-    if (ahead->rows < 1)
+    if (ahead->rows < 1 || ahead->at < x->a || ahead->at >= x->end) /* the next block of B is asked for, too */
         return;
     if (ahead->at != x->goes_on) {
         ck_assert_int_lt(x->count, 256);
@@ -348,7 +348,7 @@ START_TEST(columns_of_a_that_lie_along_memory_are_asked_for_a_block_ahead)
         void *workspace = guarded(plan.workspace_bytes, 0);
         float *a = calloc((size_t)(M * K), sizeof *a), *c = calloc((size_t)(M * n), sizeof *c);
         uint16_t *b = calloc((size_t)(K * n), sizeof *b);
-        columns_of_a = (struct columns_of_a){ .a = a, .ld = M };
+        columns_of_a = (struct columns_of_a){ .a = a, .end = a + M * K, .ld = M };
         cek__gemm_run(&plan, NULL, &(gemm_args){ .a = a, .b = b, .c = c }, workspace);
         const struct columns_of_a *x = &columns_of_a;
         const int64_t first = ceil_div(p->sizes.mc, config->kernels->mr); /* panels of a block */
