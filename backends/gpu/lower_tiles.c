@@ -214,6 +214,20 @@ bool cek__gpu_lower_gemm_tiles(cek_op *op)
 
 /* --- convolutions ---------------------------------------------------------------------------- */
 
+/* Panels of a work-item, of which there are `others` for each: all, unless that is too few to share out. */
+static uint64_t panels_choose(uint64_t panels, uint64_t others)
+{
+    uint64_t chosen = panels;
+    while (chosen > 1 && cek__ceil_div(panels, chosen) * others < ITEMS_ENOUGH)
+        chosen = (chosen + 1) / 2;
+    return chosen;
+}
+
+static uint64_t at_least_one(uint64_t count)
+{
+    return count ? count : 1;
+}
+
 /* Forward, and the gradient of the input: both read pixels through windows and multiply them by packed weights. */
 static void conv_add(cek_op *op, bool data)
 {
@@ -242,6 +256,7 @@ static void conv_add(cek_op *op, bool data)
     a.row_tiles = CONV_TILES;
     while (a.row_tiles > 1 && cek__ceil_div(tiles, a.row_tiles) < ITEMS_ENOUGH)
         a.row_tiles /= 2;
+    a.panels = panels_choose(panels, cek__ceil_div(tiles, a.row_tiles));
 
     const cek__gpu_place weights = cek__tile_as_f32(op, data ? CEK_CONV_BACKWARD_DATA_W : CEK_CONV_FORWARD_W,
                                                     desc->w_type);
@@ -250,7 +265,8 @@ static void conv_add(cek_op *op, bool data)
     const cek_k_pack_weights pack = {
         .out = desc->out_channels, .in = desc->in_channels, .taps = taps, .zeros = a.depth, .data = data
     };
-    cek__gpu_step_fill(tile_step(op, "tile_pack_weights", panels, taps, 1), packing, 2, &pack, sizeof pack);
+    const uint64_t packers = data ? cek__ceil_div(a.depth, CEK_K_PACK_ROWS) : panels;
+    cek__gpu_step_fill(tile_step(op, "tile_pack_weights", packers, taps, 1), packing, 2, &pack, sizeof pack);
 
     const cek__gpu_place buffers[] = { cek__tile_as_f32(op, data ? CEK_CONV_BACKWARD_DATA_DY : CEK_CONV_FORWARD_X,
                                                         desc->x_type),
@@ -259,8 +275,9 @@ static void conv_add(cek_op *op, bool data)
                                        data ? nothing : cek__gpu_slot(op, CEK_CONV_FORWARD_BIAS),
                                        data ? cek__gpu_slot(op, CEK_CONV_BACKWARD_DATA_ACT_REF) : nothing };
     const int way = gather ? GATHER : a.columns <= size.width ? HALF : WHOLE;
-    cek__gpu_step_fill(tile_step(op, kernels[data][way], cek__ceil_div(tiles, a.row_tiles), 1, 1), buffers, 5, &a,
-                       sizeof a);
+    cek__gpu_step_fill(tile_step(op, kernels[data][way], cek__ceil_div(tiles, a.row_tiles),
+                                 cek__ceil_div(panels, a.panels), 1),
+                       buffers, 5, &a, sizeof a);
 }
 
 static void weights_add(cek_op *op)
@@ -276,8 +293,8 @@ static void weights_add(cek_op *op)
     const uint64_t taps = cek__gpu_positions(a.window.taps), pixels = desc->batch * cek__gpu_positions(a.window.out);
     const uint64_t panels = cek__ceil_div(a.out, size.columns);
     const bool gather = a.in < size.rows;
-    const uint64_t row_tiles = gather ? cek__ceil_div(taps * a.in, size.rows) : taps * cek__ceil_div(a.in, size.rows);
-    const uint64_t sums = row_tiles * panels * size.rows * size.columns * sizeof(float);
+    const uint64_t tap_groups = gather ? 1 : taps, row_tiles = cek__ceil_div(taps / tap_groups * a.in, size.rows);
+    const uint64_t sums = tap_groups * row_tiles * panels * size.rows * size.columns * sizeof(float);
     a.gather = gather;
     factor dy = { cek__tile_as_f32(op, CEK_CONV_BACKWARD_WEIGHTS_DY, desc->y_type), 1, a.out, 0, 0 };
     /* of one panel, which is the first: 0 says that nothing lies behind the last pixel */
@@ -289,17 +306,23 @@ static void weights_add(cek_op *op)
     a.slices = desc->batch < SLICES ? desc->batch : SLICES;
     while (a.slices > 2 && a.slices * sums > SLICES_BYTES)
         a.slices /= 2;
-    a.band = BAND_PIXELS / a.window.out[1];
-    if (!a.band)
-        a.band = 1;
+    while (a.slices > 1 && pixels < a.slices * BAND_PIXELS)
+        a.slices /= 2;
+    /* Work-items of one slice read the same pixels, which their caches hold if they are one band. */
+    a.panels = pixels > a.slices * BAND_PIXELS ? panels : panels_choose(panels, tap_groups * a.slices);
+    a.images = (uint32_t)at_least_one(BAND_PIXELS / cek__gpu_positions(a.window.out));
+    a.band = (uint32_t)at_least_one(BAND_PIXELS / a.window.out[1]);
 
     const cek__gpu_place partial = cek__gpu_workspace(op, a.slices * sums);
     const cek__gpu_place buffers[] = { cek__tile_as_f32(op, CEK_CONV_BACKWARD_WEIGHTS_X, desc->x_type), dy.place,
                                        partial };
     const cek__gpu_place finish[] = { partial, { CEK_CONV_BACKWARD_WEIGHTS_DW, 0 } };
-    cek__gpu_step_fill(tile_step(op, gather ? "tile_weights_gather" : "tile_weights", gather ? 1 : taps, a.slices, 1),
+    cek__gpu_step_fill(tile_step(op, gather ? "tile_weights_gather" : "tile_weights", tap_groups, a.slices,
+                                 cek__ceil_div(panels, a.panels)),
                        buffers, 3, &a, sizeof a);
-    cek__gpu_step_fill(tile_step(op, "tile_weights_finish", a.out, taps, 1), finish, 2, &a, sizeof a);
+    cek__gpu_step_fill(tile_step(op, "tile_weights_finish", panels, tap_groups,
+                                 cek__ceil_div(row_tiles, CEK_K_FINISH_TILES)),
+                       finish, 2, &a, sizeof a);
 }
 
 bool cek__gpu_lower_conv_tiles(cek_op *op)

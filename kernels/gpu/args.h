@@ -157,6 +157,8 @@ typedef struct cek_k_product {
  * are collected first: of a window so many at most, or of so many pixels at a time. */
 #define CEK_K_GATHER_VALUES 256
 #define CEK_K_GATHER_PIXELS 32
+#define CEK_K_FINISH_TILES 16 /* of gradients of weights, for a work-item that adds them up */
+#define CEK_K_PACK_ROWS 16    /* outputs whose weights a work-item packs for the gradient of the input */
 
 typedef struct cek_k_pack {
     cek_u64 at[2];
@@ -181,8 +183,9 @@ typedef struct cek_k_pack_weights {
 } cek_k_pack_weights;
 
 typedef struct cek_k_conv_tile {
-    cek_u64 at[5];                             /* X or DY, packed weights, Y or DX, BIAS, ACT_REF */
-    cek_u64 pixels, columns, depth, row_tiles; /* columns: channels of the result; depth: of what is read */
+    cek_u64 at[5];                  /* X or DY, packed weights, Y or DX, BIAS, ACT_REF */
+    cek_u64 pixels, columns, depth; /* columns: channels of the result; depth: of what is read */
+    cek_u64 row_tiles, panels;      /* tiles of pixels and panels of weights for a work-item */
     cek_k_window window;
     cek_u32 bias, accumulate, activation, act_grad, strided, type;
 } cek_k_conv_tile;
@@ -190,8 +193,10 @@ typedef struct cek_k_conv_tile {
 typedef struct cek_k_weights_tile {
     cek_u64 at[3]; /* X, DY, partial sums; to finish: partial sums, DW */
     cek_u64 batch, slices, in, out, dy_panel, dy_pixel;
+    cek_u64 panels; /* of DY for a work-item */
     cek_k_window window;
-    cek_u32 band, accumulate, gather, unused;
+    cek_u32 images, band; /* images, or rows of one, that tiles go through at once */
+    cek_u32 accumulate, gather;
 } cek_k_weights_tile;
 
 /* Winograd's squares (kernels/opencl/winograd.cl). CHANNELS of a tile's point lie in a row, PITCH elements from that of

@@ -184,23 +184,37 @@ KERNEL void tile_finish(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBA
 /* --- convolutions, forward and backward to the input ----------------------------------------- */
 
 /* Packs weights [out][tap][in] into panels [tap][in][NR] of outputs (forward), or [tap][out][NR] of inputs (data),
- * and leaves `zeros` zeros behind them: what the padding reads. A work-item is a panel and a tap. */
+ * and leaves `zeros` zeros behind them: what the padding reads. A work-item is a panel and a tap, or (data) a few
+ * outputs and a tap: their rows, pages apart, are read along. */
 KERNEL void tile_pack_weights(GLOBAL char *from, GLOBAL char *to, const cek_k_pack_weights a)
 {
-    cek_u64 panel = GROUP_ID(0), tap = GROUP_ID(1);
-    cek_u64 columns = a.data ? a.in : a.out, depth = a.data ? a.out : a.in, panels = (columns + NR - 1) / NR;
-    cek_in w = (cek_in)AT(from, 0);
-    cek_out to_all = (cek_out)AT(to, 1), y = to_all + (panel * a.taps + tap) * depth * NR;
-    if (panel >= panels)
+    const cek_u64 first = GROUP_ID(0), tap = GROUP_ID(1);
+    const cek_u64 columns = a.data ? a.in : a.out, depth = a.data ? a.out : a.in, panels = (columns + NR - 1) / NR;
+    cek_in w = (cek_in)AT(from, 0) + tap * a.in;
+    cek_out y = (cek_out)AT(to, 1);
+    if (!a.taps)
         return;
-    for (cek_u64 d = 0; d < depth; d++)
-        for (cek_u64 j = 0; j < NR; j++) {
-            cek_u64 column = panel * NR + j, o = a.data ? d : column, i = a.data ? column : d;
-            y[d * NR + j] = column < columns ? w[(o * a.taps + tap) * a.in + i] : 0.0f;
-        }
-    if (panel == 0 && tap == 0)
+    if (first == 0 && tap == 0)
         for (cek_u64 i = 0; i < a.zeros; i++)
-            to_all[panels * a.taps * depth * NR + i] = 0.0f;
+            y[panels * a.taps * depth * NR + i] = 0.0f;
+    const cek_u64 begin = a.data ? first * CEK_K_PACK_ROWS : 0, left = depth - begin;
+    const cek_u64 rows = a.data && left > CEK_K_PACK_ROWS ? CEK_K_PACK_ROWS : left;
+    for (cek_u64 panel = a.data ? 0 : first; panel < (a.data ? panels : first + 1); panel++) {
+        const cek_u64 column = panel * NR, count = columns - column < NR ? columns - column : NR;
+        cek_out to_panel = y + ((panel * a.taps + tap) * depth + begin) * NR;
+        if (a.data && count == NR)
+            for (cek_u64 d = 0; d < rows; d++) {
+                cek_in row = w + (begin + d) * a.taps * a.in + column;
+                VSTORE(VLOAD(row), to_panel + d * NR);
+                VSTORE(VLOAD(row + VW), to_panel + d * NR + VW);
+            }
+        else
+            for (cek_u64 d = 0; d < rows; d++)
+                for (cek_u64 j = 0; j < NR; j++) {
+                    const cek_u64 o = a.data ? begin + d : column + j, i = a.data ? column + j : d;
+                    to_panel[d * NR + j] = j < count ? w[o * a.taps * a.in + i] : 0.0f;
+                }
+    }
 }
 
 /* A pixel of the result, its number there, and where its image begins in what is read. */
@@ -265,6 +279,32 @@ DEVICE_FN cek_in seen_data(const cek_k_conv_tile *a, pixel p, cek_u32 ty, cek_u3
     return whole ? DY + p.image + ((cek_u64)y * w->out[1] + x) * a->depth : zeros;
 }
 
+/* All that a pixel sees, a row of A whose steps of k lie MR apart: lines of its window at a time, where it lies whole in
+ * the image and its taps side by side, else tap by tap. */
+DEVICE_FN void conv_gather(const cek_k_conv_tile *a, pixel p, const int data, cek_in X, cek_in zeros, cek_f32 *to)
+{
+    const cek_k_window *w = &a->window;
+    if (!data && w->dilation[1] == 1) {
+        const cek_u32 y = p.y * w->stride[0] - w->pad[0], last = y + (w->taps[0] - 1) * w->dilation[0];
+        const cek_u32 x = p.x * w->stride[1] - w->pad[1], end = x + w->taps[1];
+        if (y < w->in[0] && last < w->in[0] && x < w->in[1] && end <= w->in[1]) {
+            const cek_u64 line = (cek_u64)w->in[1] * a->depth;
+            const cek_u32 values = w->taps[1] * a->depth;
+            cek_in from = X + p.image + y * line + x * a->depth;
+            for (cek_u32 ty = 0; ty < w->taps[0]; ty++, from += w->dilation[0] * line)
+                for (cek_u32 k = 0; k < values; k++, to += MR)
+                    *to = from[k];
+            return;
+        }
+    }
+    for (cek_u32 ty = 0; ty < w->taps[0]; ty++)
+        for (cek_u32 tx = 0; tx < w->taps[1]; tx++) {
+            cek_in seen = data ? seen_data(a, p, ty, tx, X, zeros) : seen_forward(a, p, ty, tx, X, zeros);
+            for (cek_u32 c = 0; c < a->depth; c++, to += MR)
+                *to = seen[c];
+        }
+}
+
 /* Rows are pixels of the result, MR in a row; k is tap by tap, channel by channel. Two spatial dimensions. `data`:
  * the gradient of the input. `gather`: few channels, so the tile's A is collected first; else it is read in place, of
  * half panels by a kernel of their own (`half_vec`): a loop beside the other one made networks that never enter it
@@ -276,6 +316,8 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
     cek_u64 tiles = (a.pixels + MR - 1) / MR, tile_first = GROUP_ID(0) * a.row_tiles;
     cek_u64 tile_end = tile_first + a.row_tiles < tiles ? tile_first + a.row_tiles : tiles;
     cek_u64 panels = (a.columns + NR - 1) / NR, taps = (cek_u64)w.taps[0] * w.taps[1];
+    cek_u64 panel_first = GROUP_ID(1) * a.panels;
+    cek_u64 panel_end = panel_first + a.panels < panels ? panel_first + a.panels : panels;
     cek_in X = (cek_in)AT(X_, 0), W = (cek_in)AT(W_, 1), zeros = W + panels * taps * a.depth * NR;
     epilogue e;
     e.c = AT(Y_, 2), e.type = a.type, e.accumulate = a.accumulate;
@@ -299,14 +341,9 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
         }
         cek_f32 gathered[CEK_K_GATHER_VALUES * MR];
         if (gather)
-            for (cek_u32 ty = 0, k = 0; ty < w.taps[0]; ty++)
-                for (cek_u32 tx = 0; tx < w.taps[1]; tx++, k += a.depth)
-                    for (int i = 0; i < MR; i++) {
-                        cek_in seen = SEEN(i);
-                        for (cek_u32 c = 0; c < a.depth; c++)
-                            gathered[(k + c) * MR + i] = seen[c];
-                    }
-        for (cek_u64 panel = 0; panel < panels; panel++) {
+            for (int i = 0; i < MR; i++)
+                conv_gather(&a, pixels[i], data, X, zeros, gathered + i);
+        for (cek_u64 panel = panel_first; panel < panel_end; panel++) {
             cek_in b = W + panel * taps * a.depth * NR;
             const cek_u32 half_panel = panel * NR + VW >= a.columns;
             ROWS(TILE_DECLARE)
@@ -329,7 +366,7 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
 #define SEEN_ROW(i) cek_in r##i = SEEN(i);
                         ROWS(SEEN_ROW)
 #define SEES_ROW(i) sees |= r##i != zeros;
-                        cek_u32 sees = !data || !a.strided;
+                        cek_u32 sees = 0;
                         ROWS(SEES_ROW)
                         if (!sees) {
                             b += a.depth * NR;
@@ -426,84 +463,102 @@ DEVICE_FN VEC load_last(cek_in b, cek_u64 columns)
     return CEK_PASTE(vload, VW)(0, lane);
 }
 
+/* Results along an axis whose window sees the image through one tap, `shift` behind the window's first. */
+typedef struct range { cek_u32 first, end; } range;
+
+DEVICE_FN range seen_range(const cek_k_window *w, int axis, cek_u32 tap)
+{
+    const cek_u32 shift = tap * w->dilation[axis], reach = w->in[axis] + w->pad[axis], stride = w->stride[axis];
+    range r;
+    r.first = shift < w->pad[axis] ? (w->pad[axis] - shift + stride - 1) / stride : 0;
+    r.end = reach > shift ? (reach - shift - 1) / stride + 1 : 0;
+    r.end = r.end < w->out[axis] ? r.end : w->out[axis];
+    return r;
+}
+
 /* A tile is MR input channels of one tap (`gather`: MR pairs of tap and channel) by NR output channels; k is the
- * pixels of the result. A work-item is a slice of the images and a tap: it goes through a slice band by band, so
- * that a band's pixels stay in cache for all tiles, whose sums wait in `partial`. DY is packed in panels or read in
- * place: of fewer columns than a vector what belongs to the next pixels is multiplied, too, and never asked for. */
+ * pixels of the result. A work-item is a slice of the images, a tap and panels of DY: it goes through a slice by bands,
+ * rows of an image or several images, so that a band's pixels stay in cache for all tiles, whose sums wait in
+ * `partial`. DY is packed in panels or read in place: of fewer columns than a vector what belongs to the next pixels
+ * is multiplied, too, and never asked for. */
 DEVICE_FN void weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial, const cek_k_weights_tile a,
                        const int gather)
 {
     const cek_k_window w = a.window;
     cek_u64 taps = (cek_u64)w.taps[0] * w.taps[1], slice = GROUP_ID(1), panels = (a.out + NR - 1) / NR;
-    cek_u64 tap = gather ? 0 : GROUP_ID(0), tap_tiles = gather ? 1 : taps;
+    cek_u64 tap = gather ? 0 : GROUP_ID(0), tap_tiles = gather ? 1 : taps, panel_first = GROUP_ID(2) * a.panels;
     cek_in X = (cek_in)AT(X_, 0), DY = (cek_in)AT(DY_, 1);
     if (!a.batch)
         return;
     cek_u64 first = slice * a.batch / a.slices, end = (slice + 1) * a.batch / a.slices;
-    cek_u64 row_tiles = ((gather ? taps * a.in : a.in) + MR - 1) / MR, all_tiles = row_tiles * panels;
-    cek_out sums = (cek_out)AT(partial, 2) + (slice * tap_tiles + tap) * all_tiles * (MR * NR);
+    cek_u64 row_tiles = ((gather ? taps * a.in : a.in) + MR - 1) / MR;
+    cek_u64 tiles = row_tiles * (panel_first + a.panels < panels ? a.panels : panels - panel_first);
+    cek_out sums = (cek_out)AT(partial, 2) +
+                   ((slice * tap_tiles + tap) * panels + panel_first) * row_tiles * (MR * NR);
     const cek_u32 ty = (cek_u32)(tap / w.taps[1]), tx = (cek_u32)(tap % w.taps[1]);
-    for (cek_u64 i = 0; i < all_tiles * MR * NR; i += VW)
+    const range rows = seen_range(&w, 0, ty), columns = seen_range(&w, 1, tx);
+    for (cek_u64 i = 0; i < tiles * MR * NR; i += VW)
         VSTORE((VEC)0.0f, sums + i);
     cek_in dy_end = DY + a.batch * w.out[0] * w.out[1] * a.dy_pixel; /* where it is read in place */
     cek_f32 gathered[CEK_K_GATHER_PIXELS * MR];
     if (gather) /* rows behind the last pair are multiplied, too: nothing that takes a processor longer */
         for (int i = 0; i < CEK_K_GATHER_PIXELS * MR; i++)
             gathered[i] = 0.0f;
-    for (cek_u64 image = first; image < end; image++)
+    for (cek_u64 block = first; block < end; block += a.images) {
+        const cek_u64 block_end = block + a.images < end ? block + a.images : end;
         for (cek_u32 band = 0; band < w.out[0]; band += a.band) {
-            cek_u32 band_end = band + a.band < w.out[0] ? band + a.band : w.out[0];
-            for (cek_u64 number = 0; number < all_tiles; number++) {
-                cek_u64 panel = number / row_tiles, row = number % row_tiles * MR;
+            cek_u32 y_first = band, y_end = band + a.band < w.out[0] ? band + a.band : w.out[0];
+            if (!gather) {
+                y_first = y_first > rows.first ? y_first : rows.first;
+                y_end = y_end < rows.end ? y_end : rows.end;
+            }
+            for (cek_u64 number = 0; number < tiles; number++) {
+                cek_u64 panel = panel_first + number / row_tiles, row = number % row_tiles * MR;
                 cek_out tile = sums + number * (MR * NR);
                 const cek_u32 half_panel = panel * NR + VW >= a.out;
                 ROWS(TILE_DECLARE)
                 ROWS(TILE_LOAD)
-                for (cek_u32 y = band; y < band_end; y++) {
-                    cek_in b = DY + panel * a.dy_panel + (image * w.out[0] + y) * w.out[1] * a.dy_pixel;
-                    if (gather) {
-                        for (cek_u32 x0 = 0; x0 < w.out[1]; x0 += CEK_K_GATHER_PIXELS) {
-                            cek_u32 count = w.out[1] - x0 < CEK_K_GATHER_PIXELS ? w.out[1] - x0 : CEK_K_GATHER_PIXELS;
-                            const cek_f32 *x = gathered;
-                            weights_gather(&a, X, image, y, row, x0, count, gathered);
+                for (cek_u64 image = block; image < block_end; image++)
+                    for (cek_u32 y = y_first; y < y_end; y++) {
+                        cek_in b = DY + panel * a.dy_panel + (image * w.out[0] + y) * w.out[1] * a.dy_pixel;
+                        if (gather) {
+                            for (cek_u32 x0 = 0; x0 < w.out[1]; x0 += CEK_K_GATHER_PIXELS) {
+                                const cek_u32 left = w.out[1] - x0;
+                                const cek_u32 count = left < CEK_K_GATHER_PIXELS ? left : CEK_K_GATHER_PIXELS;
+                                const cek_f32 *x = gathered;
+                                weights_gather(&a, X, image, y, row, x0, count, gathered);
 #define A_OF(i) x[i]
-                            cek_u32 p = 0;
-                            if (half_panel)
+                                cek_u32 p = 0;
+                                if (half_panel)
+                                    for (; p < count; p++, b += a.dy_pixel, x += MR) {
+                                        const VEC b0 = a.dy_panel || dy_end - b >= VW ? VLOAD(b) : load_last(b, a.out);
+                                        ROWS(TILE_HALF_STEP)
+                                    }
                                 for (; p < count; p++, b += a.dy_pixel, x += MR) {
-                                    const VEC b0 = a.dy_panel || dy_end - b >= VW ? VLOAD(b) : load_last(b, a.out);
-                                    ROWS(TILE_HALF_STEP)
+                                    const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
+                                    ROWS(TILE_STEP)
                                 }
-                            for (; p < count; p++, b += a.dy_pixel, x += MR) {
-                                const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
-                                ROWS(TILE_STEP)
+#undef A_OF
                             }
-#undef A_OF
+                            continue;
                         }
-                        continue;
-                    }
-                    cek_u32 sy = y * w.stride[0] + ty * w.dilation[0] - w.pad[0];
-                    if (sy >= w.in[0])
-                        continue;
-                    /* Columns whose tap lies inside the image. */
-                    cek_u32 shift = tx * w.dilation[1], reach = w.in[1] + w.pad[1];
-                    cek_u32 x_first = shift < w.pad[1] ? (w.pad[1] - shift + w.stride[1] - 1) / w.stride[1] : 0;
-                    cek_u32 x_end = reach > shift ? (reach - shift - 1) / w.stride[1] + 1 : 0;
-                    x_end = x_end < w.out[1] ? x_end : w.out[1];
-                    /* The last tile of channels lies back, inside the pixel; its first rows are then computed twice. */
-                    cek_u64 channel = row + MR <= a.in ? row : a.in - MR;
-                    cek_i64 sx = (cek_i64)x_first * w.stride[1] + shift - w.pad[1];
-                    cek_in x = X + ((image * w.in[0] + sy) * w.in[1] + sx) * a.in + channel;
-                    b += x_first * a.dy_pixel;
+                        /* The last tile of channels lies back, inside the pixel; its first rows are computed twice. */
+                        const cek_u64 channel = row + MR <= a.in ? row : a.in - MR;
+                        const cek_u32 sy = y * w.stride[0] + ty * w.dilation[0] - w.pad[0];
+                        const cek_u32 sx = columns.first * w.stride[1] + tx * w.dilation[1] - w.pad[1];
+                        cek_in x = X + ((image * w.in[0] + sy) * w.in[1] + sx) * a.in + channel;
+                        b += columns.first * a.dy_pixel;
 #define A_OF(i) x[i]
-                    for (cek_u32 p = x_first; p < x_end; p++, b += a.dy_pixel, x += w.stride[1] * a.in) {
-                        const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
-                        ROWS(TILE_STEP)
-                    }
+                        for (cek_u32 p = columns.first; p < columns.end; p++, b += a.dy_pixel, x += w.stride[1] * a.in) {
+                            const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
+                            ROWS(TILE_STEP)
+                        }
 #undef A_OF
-                }
+                    }
                 ROWS(TILE_STORE)
             }
         }
+    }
 }
 
 KERNEL void tile_weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial, const cek_k_weights_tile a)
@@ -516,24 +571,36 @@ KERNEL void tile_weights_gather(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *
     weights(X_, DY_, partial, a, 1);
 }
 
-/* The slices' sums in order, turned into [out][tap][in]: an output channel and a tap per work-item. */
+/* The slices' sums in order, turned into [out][tap][in]: a panel, a tap and CEK_K_FINISH_TILES tiles per work-item. */
 KERNEL void tile_weights_finish(GLOBAL char *partial, GLOBAL char *DW_, const cek_k_weights_tile a)
 {
-    cek_u64 o = GROUP_ID(0), tap = GROUP_ID(1), taps = (cek_u64)a.window.taps[0] * a.window.taps[1];
-    cek_u64 panels = (a.out + NR - 1) / NR, row_tiles = ((a.gather ? taps * a.in : a.in) + MR - 1) / MR;
-    cek_u64 tap_sums = row_tiles * panels * (MR * NR), stride = a.gather ? tap_sums : taps * tap_sums;
-    cek_in sums = (cek_in)AT(partial, 0) + (a.gather ? 0 : tap * tap_sums);
-    cek_out to = (cek_out)AT(DW_, 1) + (o * taps + tap) * a.in;
-    if (o >= a.out || tap >= taps)
+    const cek_u64 panel = GROUP_ID(0), tap = GROUP_ID(1), all_taps = (cek_u64)a.window.taps[0] * a.window.taps[1];
+    /* Collected pairs are the channels of a single tap. */
+    const cek_u64 taps = a.gather ? 1 : all_taps, lines = a.gather ? all_taps * a.in : a.in;
+    const cek_u64 panels = (a.out + NR - 1) / NR, row_tiles = (lines + MR - 1) / MR, first = panel * NR;
+    const cek_u64 begin = GROUP_ID(2) * CEK_K_FINISH_TILES, columns = a.out - first < NR ? a.out - first : NR;
+    if (panel >= panels || tap >= taps)
         return;
-    for (cek_u64 c = 0; c < a.in; c++) {
-        cek_u64 line = a.gather ? tap * a.in + c : c, row = line % MR;
-        if (!a.gather && line - row + MR > a.in)  /* the last tile lies back */
-            row = c - (a.in - MR);
-        cek_in at = sums + ((o / NR) * row_tiles + line / MR) * (MR * NR) + row * NR + o % NR;
-        cek_f32 sum = 0.0f;
-        for (cek_u64 slice = 0; slice < a.slices; slice++)
-            sum += at[slice * stride];
-        to[c] = a.accumulate ? to[c] + sum : sum;
+    cek_in sums = (cek_in)AT(partial, 0) + (tap * panels + panel) * row_tiles * (MR * NR);
+    cek_out to = (cek_out)AT(DW_, 1) + (first * taps + tap) * lines;
+    for (cek_u64 t = begin; t < begin + CEK_K_FINISH_TILES && t < row_tiles; t++) {
+        cek_f32 turned[NR * MR], *tile = turned;
+        ROWS(TILE_DECLARE)
+        for (cek_u64 slice = 0; slice < a.slices; slice++) {
+            cek_in at = sums + (slice * taps * panels * row_tiles + t) * (MR * NR);
+#define TILE_ADD(i) lo##i += VLOAD(at + (i)*NR), hi##i += VLOAD(at + (i)*NR + VW);
+            ROWS(TILE_ADD)
+        }
+        ROWS(TILE_STORE)
+        /* The last tile lies back, unless pairs were collected. */
+        const cek_u64 line = t * MR, back = !a.gather && line + MR > lines ? line + MR - lines : 0;
+        const cek_u64 rows = lines - line < MR ? lines - line : MR;
+        for (cek_u64 j = 0; j < columns; j++) {
+            cek_out row = to + j * taps * lines + line;
+            for (cek_u64 i = 0; i < rows; i++) {
+                const cek_f32 sum = turned[(back + i) * NR + j];
+                row[i] = a.accumulate ? row[i] + sum : sum;
+            }
+        }
     }
 }

@@ -1,108 +1,19 @@
 /* winograd.c - convolutions of 3 x 3 taps by transforms on OpenCL devices that are CPUs, against the reference: where
  * they are taken, and that they cost no more than their bits. */
-#include <math.h>
 #include <stdbool.h>
 
+#include "tests/opencl/convolutions.h"
 #include "tests/opencl/failures.h"
 
-/* Square images; `lo` and `hi` zeros around them. */
-static const struct geometry {
-    uint64_t batch, in, out, height, width, lo, hi;
-} geometries[] = {
-    { 4, 16, 16, 8, 9, 1, 1 },
-    { 2, 80, 48, 12, 13, 1, 1 }, /* more than one chunk of channels, a panel that is half full */
-    { 3, 144, 32, 9, 17, 0, 0 }, /* so many channels that fewer tiles stay near; no zeros around the images */
-    { 2, 32, 80, 10, 11, 2, 1 }, /* unequal margins */
-    { 3, 48, 64, 28, 28, 1, 1 }, /* many blocks of tiles, the last of them not full; sums in parts */
-    { 1, 64, 64, 16, 16, 0, 2 },
+static const geometry geometries[] = {
+    { 4, 16, 16, 8, 9, 1, 1, 3, 1, 1 },
+    { 2, 80, 48, 12, 13, 1, 1, 3, 1, 1 }, /* more than one chunk of channels, a panel that is half full */
+    { 3, 144, 32, 9, 17, 0, 0, 3, 1, 1 }, /* so many channels that fewer tiles stay near; no zeros around the images */
+    { 2, 32, 80, 10, 11, 2, 1, 3, 1, 1 }, /* unequal margins */
+    { 3, 48, 64, 28, 28, 1, 1, 3, 1, 1 }, /* many blocks of tiles, the last of them not full; sums in parts */
+    { 1, 64, 64, 16, 16, 0, 2, 3, 1, 1 },
 };
-enum { GEOMETRIES = sizeof geometries / sizeof *geometries, KINDS = 3, CASES = GEOMETRIES * KINDS };
-
-typedef struct problem {
-    cek_epilogue epilogue;
-    cek_conv_desc desc;
-    uint64_t counts[4], bytes; /* elements of the operands; bytes of the result */
-    float *values[4];
-    array arrays[4];
-} problem;
-
-static void values_make(float *to, uint64_t count, uint32_t seed)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        to[i] = (float)(seed >> 8) * 0x1p-23f - 1.0f;
-    }
-}
-
-/* With all that may go with a convolution: a bias and an activation, the gradient of one, a result that is added to. */
-static void problem_make(problem *p, int number)
-{
-    const struct geometry *g = &geometries[number / KINDS];
-    const uint32_t kind = CEK_OP_CONV_FORWARD + (uint32_t)(number % KINDS);
-    *p = (problem){ .epilogue = { .size = sizeof p->epilogue,
-                                  .activation = kind == CEK_OP_CONV_FORWARD ? CEK_ACT_RELU : 0,
-                                  .act_grad = kind == CEK_OP_CONV_BACKWARD_DATA ? CEK_ACT_RELU : 0 },
-                    .desc = { .op = { .size = sizeof p->desc,
-                                      .kind = kind,
-                                      .epilogue = kind == CEK_OP_CONV_BACKWARD_WEIGHTS ? NULL : &p->epilogue,
-                                      .accumulate = kind == CEK_OP_CONV_FORWARD ? 0 : CEK_BIT(2) },
-                              .spatial = 2,
-                              .groups = 1,
-                              .batch = g->batch,
-                              .in_channels = g->in,
-                              .out_channels = g->out,
-                              .in = { g->height, g->width },
-                              .kernel = { 3, 3 },
-                              .stride = { 1, 1 },
-                              .dilation = { 1, 1 },
-                              .pad_lo = { g->lo, g->lo },
-                              .pad_hi = { g->hi, g->hi },
-                              .x_type = CEK_F32,
-                              .w_type = CEK_F32,
-                              .y_type = CEK_F32 } };
-    const uint64_t x = g->batch * g->height * g->width * g->in, w = g->out * 9 * g->in;
-    const uint64_t y = g->batch * (g->height + g->lo + g->hi - 2) * (g->width + g->lo + g->hi - 2) * g->out;
-    const uint64_t counts[KINDS][4] = { { x, w, y, g->out }, { y, w, x, x }, { x, y, w, g->out } };
-    memcpy(p->counts, counts[number % KINDS], sizeof p->counts);
-    p->bytes = p->counts[2] * sizeof(float);
-    for (uint32_t i = 0; i < 4; i++) {
-        p->values[i] = malloc(p->counts[i] * sizeof(float));
-        ck_assert_ptr_nonnull(p->values[i]);
-        values_make(p->values[i], p->counts[i], 17 * i + 1);
-        p->arrays[i] = (array)IN(p->values[i], p->counts[i] * sizeof(float));
-    }
-    p->arrays[2] = (array){ .bytes = p->bytes };
-    if (kind == CEK_OP_CONV_BACKWARD_WEIGHTS)
-        p->arrays[3] = (array){ .bytes = 0 };
-}
-
-static void problem_free(problem *p)
-{
-    for (uint32_t i = 0; i < 4; i++)
-        free(p->values[i]);
-}
-
-/* The result under `math`, malloc'ed. */
-static float *computed(door *on, problem *p, uint32_t math, cek_op_info *info)
-{
-    float *out = malloc(p->bytes);
-    ck_assert_ptr_nonnull(out);
-    memcpy(out, p->values[2], p->bytes);
-    p->arrays[2].out = (unsigned char *)out;
-    p->desc.op.math = math;
-    cek_op *made = door_op(on, &p->desc.op, p->arrays, 4, info);
-    door_op_run(on, made, info, p->arrays, 4);
-    on->plugin.op_destroy(made);
-    return out;
-}
-
-static double error_of(const float *got, const float *want, uint64_t count)
-{
-    double sum = 0;
-    for (uint64_t i = 0; i < count; i++)
-        sum += ((double)got[i] - want[i]) * ((double)got[i] - want[i]);
-    return sqrt(sum / (double)count);
-}
+enum { GEOMETRIES = sizeof geometries / sizeof *geometries, CASES = GEOMETRIES * KINDS };
 
 START_TEST(transforms_cost_no_more_than_their_bits_and_strict_has_none)
 {
@@ -112,7 +23,7 @@ START_TEST(transforms_cost_no_more_than_their_bits_and_strict_has_none)
     for (int number = 0; number < CASES; number++) {
         problem p;
         cek_op_info info;
-        problem_make(&p, number);
+        problem_make(&p, &geometries[number / KINDS], (uint32_t)number % KINDS);
         float *want = computed(&oracle, &p, CEK_MATH_F32, &info);
         float *got = computed(&d, &p, CEK_MATH_F32, &info);
         ck_assert_msg(info.flags & CEK_OP_INFO_INEXACT && strstr(info.algorithm, "winograd"), "%d: %s", number,
@@ -131,14 +42,6 @@ START_TEST(transforms_cost_no_more_than_their_bits_and_strict_has_none)
 }
 END_TEST
 
-static double size_of(const float *of, uint64_t count)
-{
-    double sum = 0;
-    for (uint64_t i = 0; i < count; i++)
-        sum += (double)of[i] * of[i];
-    return sqrt(sum / (double)count);
-}
-
 /* Processors with vectors of 4 and 8 floats have other register tiles, and blocks of fewer tiles. */
 START_TEST(processors_with_shorter_vectors_transform_as_well)
 {
@@ -151,7 +54,7 @@ START_TEST(processors_with_shorter_vectors_transform_as_well)
         problem p;
         cek_op_info info;
         const int number = numbers[i / KINDS] * KINDS + i % KINDS;
-        problem_make(&p, number);
+        problem_make(&p, &geometries[number / KINDS], (uint32_t)number % KINDS);
         float *want = computed(&oracle, &p, CEK_MATH_F32, &info);
         float *got = computed(&d, &p, CEK_MATH_F32, &info);
         char algorithm[64];
@@ -181,7 +84,7 @@ START_TEST(what_has_other_windows_is_not_transformed)
         for (uint32_t kind = 0; kind < KINDS; kind++) {
             problem p;
             cek_op_info info;
-            problem_make(&p, (int)((GEOMETRIES - 1) * KINDS + kind));
+            problem_make(&p, &geometries[GEOMETRIES - 1], kind);
             p.arrays[2].out = p.values[2];
             p.desc.in_channels = cases[i].in;
             p.desc.groups = cases[i].groups;
@@ -212,7 +115,7 @@ START_TEST(what_would_take_memory_out_of_proportion_is_not_transformed)
         for (uint32_t kind = 0; kind < KINDS; kind++) {
             problem p;
             cek_op_info info;
-            problem_make(&p, (int)kind);
+            problem_make(&p, &geometries[0], kind);
             p.arrays[2].out = p.values[2];
             p.desc.in[0] = p.desc.in[1] = 64;
             p.desc.in_channels = kind == 1 ? cases[i].to : cases[i].from;

@@ -1,0 +1,58 @@
+/* windows.c - convolutions whose windows are multiplied as they are, on OpenCL devices that are CPUs: however pixels,
+ * channels and images are shared out among work-items, the results are the reference's. */
+#include "tests/opencl/convolutions.h"
+#include "tests/opencl/failures.h"
+
+static const geometry geometries[] = {
+    { 40, 32, 48, 1, 1, 1, 1, 3, 1, 1 },  /* eight taps see zeros alone */
+    { 300, 13, 49, 2, 3, 1, 1, 3, 2, 1 }, /* bands of many images in several slices, a panel of one channel */
+    { 37, 70, 100, 3, 3, 0, 0, 1, 1, 1 }, /* few pixels, so panels are shared out */
+    { 3, 20, 24, 40, 30, 1, 1, 3, 1, 1 }, /* images of several bands */
+    { 5, 3, 20, 9, 11, 3, 2, 7, 2, 1 },   /* few channels: what windows see is collected */
+    { 2, 4, 9, 12, 10, 2, 3, 3, 1, 2 },   /* so it is of taps that lie apart */
+    { 2, 1, 6, 5, 8, 4, 4, 3, 1, 1 },     /* windows that see nothing */
+    { 3, 24, 40, 7, 6, 2, 1, 3, 2, 2 },   /* unequal margins, a dilation */
+    { 4, 300, 40, 2, 2, 1, 1, 3, 1, 1 },  /* tiles of channels by the dozen for one work-item that adds them up */
+};
+enum { GEOMETRIES = sizeof geometries / sizeof *geometries };
+
+/* Sums of up to 2,000 products, rounded at each step, against sums in double. */
+static const double BOUND = 16 * 0x1p-24;
+
+START_TEST(results_are_those_of_the_reference)
+{
+    door oracle;
+    shim.width = (cl_uint)_i;
+    door_open(&d, "opencl", options);
+    door_open(&oracle, "reference", NULL);
+    for (uint32_t number = 0; number < GEOMETRIES * KINDS; number++) {
+        problem p;
+        cek_op_info info;
+        char algorithm[64];
+        problem_make(&p, &geometries[number / KINDS], number % KINDS);
+        float *want = computed(&oracle, &p, CEK_MATH_STRICT, &info);
+        float *got = computed(&d, &p, CEK_MATH_STRICT, &info);
+        snprintf(algorithm, sizeof algorithm, "implicit gemm, register tiles of %dx%d", _i == 16 ? 14 : 6, 2 * _i);
+        ck_assert_str_eq(info.algorithm, algorithm);
+        const double error = error_of(got, want, p.counts[2]) / size_of(want, p.counts[2]);
+        ck_assert_msg(error < BOUND, "geometry %u, direction %u: an error of %g", number / KINDS, number % KINDS,
+                      error);
+        free(want), free(got);
+        problem_free(&p);
+    }
+    door_close(&oracle);
+    door_close(&d);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("opencl windows");
+    TCase *tc = tcase_create("tiles");
+    tcase_set_timeout(tc, 600);
+    tcase_add_loop_test(tc, results_are_those_of_the_reference, 4, 5);
+    tcase_add_loop_test(tc, results_are_those_of_the_reference, 8, 9);
+    tcase_add_loop_test(tc, results_are_those_of_the_reference, 16, 17);
+    suite_add_tcase(suite, tc);
+    return failures_run(suite);
+}
