@@ -592,14 +592,14 @@ KERNEL void tile_weights_finish(GLOBAL char *partial, GLOBAL char *DW_, const ce
             ROWS(TILE_ADD)
         }
         ROWS(TILE_STORE)
-        /* The last tile lies back, unless pairs were collected. */
-        const cek_u64 line = t * MR, back = !a.gather && line + MR > lines ? line + MR - lines : 0;
-        const cek_u64 rows = lines - line < MR ? lines - line : MR;
+        /* The last tile lies back, unless pairs were collected: what the one before has is left out. */
+        const cek_u64 line = t * MR, tile_first = a.gather || line + MR <= lines ? line : lines - MR;
         for (cek_u64 j = 0; j < columns; j++) {
-            cek_out row = to + j * taps * lines + line;
-            for (cek_u64 i = 0; i < rows; i++) {
-                const cek_f32 sum = turned[(back + i) * NR + j];
-                row[i] = a.accumulate ? row[i] + sum : sum;
+            cek_out row = to + j * taps * lines;
+            for (cek_u64 i = 0; i < MR; i++) {
+                const cek_u64 at = tile_first + i;
+                if (at >= line && at < lines)
+                    row[at] = a.accumulate ? row[at] + turned[i * NR + j] : turned[i * NR + j];
             }
         }
     }
