@@ -927,7 +927,7 @@ shim_sources = %D%/opencl/shim.c %D%/opencl/shim.h %D%/opencl/shim_count.c %D%/o
     %D%/opencl/shim_order.c %D%/opencl/shim_queue.c
 if HAVE_OPENCL
 unit_tests += %D%/opencl/ahead %D%/opencl/train %D%/opencl/failures %D%/opencl/launches %D%/opencl/pci %D%/opencl/pools %D%/opencl/queues \
-    %D%/opencl/refusals %D%/opencl/shim_says %D%/opencl/windows %D%/opencl/winograd
+    %D%/opencl/conv_tiles %D%/opencl/refusals %D%/opencl/shim_says %D%/opencl/winograd
 if HAVE_CHECK
 check_PROGRAMS += %D%/opencl/every
 endif
@@ -960,10 +960,10 @@ endif
 %C%_opencl_refusals_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
 %C%_opencl_refusals_LDFLAGS = $(check_ldflags) -export-dynamic
 %C%_opencl_refusals_LDADD = $(unit_libs)
-%C%_opencl_windows_SOURCES = %D%/opencl/windows.c %D%/opencl/convolutions.h %D%/opencl/failures.h $(shim_sources) %D%/door/door.h
-%C%_opencl_windows_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
-%C%_opencl_windows_LDFLAGS = $(check_ldflags) -export-dynamic
-%C%_opencl_windows_LDADD = $(unit_libs)
+%C%_opencl_conv_tiles_SOURCES = %D%/opencl/conv_tiles.c %D%/opencl/convolutions.h %D%/opencl/failures.h $(shim_sources) %D%/door/door.h
+%C%_opencl_conv_tiles_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
+%C%_opencl_conv_tiles_LDFLAGS = $(check_ldflags) -export-dynamic
+%C%_opencl_conv_tiles_LDADD = $(unit_libs)
 %C%_opencl_winograd_SOURCES = %D%/opencl/winograd.c %D%/opencl/convolutions.h %D%/opencl/failures.h $(shim_sources) %D%/door/door.h
 %C%_opencl_winograd_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
 %C%_opencl_winograd_LDFLAGS = $(check_ldflags) -export-dynamic

@@ -123,7 +123,7 @@ static cek_status device_get(cuda_instance *instance, const char *call, uint32_t
 static uint64_t numeric_id(cuda_instance *instance, CUdevice device)
 {
     char name[128] = "";
-    uint64_t hash = cek__hash_text(CEK__HASH_START, "cuda " PACKAGE_VERSION);
+    uint64_t hash = cek__hash_text(CEK__HASH_START, "cuda " PACKAGE_VERSION " " CEK__GPU_ALGORITHMS);
     instance->driver.cuDeviceGetName(name, sizeof name - 1, device);
     hash = cek__hash_text(hash, name);
     hash = cek__hash_number(hash, attribute(&instance->driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR));

@@ -35,6 +35,9 @@
 #include "backends/common/failure.h"
 #include "backends/common/validate.h"
 
+/* A part of every numeric id. Raised whenever a kernel or its lowering may change the last bit of any result. */
+#define CEK__GPU_ALGORITHMS "1"
+
 typedef struct cek__gpu_driver cek__gpu_driver;
 typedef struct cek__gpu_tuner cek__gpu_tuner;
 typedef struct cek__gpu_kernel cek__gpu_kernel; /* the driver's: one kernel, ready to be launched */

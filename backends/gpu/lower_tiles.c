@@ -123,13 +123,19 @@ static void split_choose(cek_k_tile *a, uint64_t tiles)
     a->splits = cek__ceil_div(a->k, a->split_k);
 }
 
-/* Tiles of A, or panels of B, for a work-item: as many as the cache holds, as long as there is enough to share out. */
-static uint64_t block_choose(uint64_t cache_bytes, uint64_t each_bytes, uint64_t count, uint64_t others)
+static uint64_t at_least_one(uint64_t count)
 {
-    uint64_t most = cache_bytes / each_bytes, chosen = most < count ? most : count;
-    while (chosen > 1 && cek__ceil_div(count, chosen) * others < ITEMS_ENOUGH)
-        chosen = (chosen + 1) / 2;
-    return chosen ? chosen : 1;
+    return count ? count : 1;
+}
+
+/* Of `count` tiles or panels, those of one work-item: `most`, or fewer where that leaves too few work-items, of which
+ * there are `others` for each share. */
+static uint64_t share_of(uint64_t count, uint64_t most, uint64_t others)
+{
+    uint64_t share = at_least_one(most < count ? most : count);
+    while (share > 1 && cek__ceil_div(count, share) * others < ITEMS_ENOUGH)
+        share = (share + 1) / 2;
+    return share;
 }
 
 /* Long sums share a panel of B, which is then read once; short ones are as much about writing C: along its rows. */
@@ -139,8 +145,8 @@ static void blocks_choose(cek_k_tile *a, uint64_t tiles, uint64_t panels, uint64
     const uint64_t panel_bytes = a->split_k * size.columns * sizeof(float);
     a->panels = 1;
     if (a->split_k <= SHORT_K)
-        a->panels = block_choose(B_BLOCK_BYTES, panel_bytes, panels, tiles * others);
-    a->row_tiles = block_choose(A_BLOCK_BYTES, tile_bytes, tiles, cek__ceil_div(panels, a->panels) * others);
+        a->panels = share_of(panels, B_BLOCK_BYTES / panel_bytes, tiles * others);
+    a->row_tiles = share_of(tiles, A_BLOCK_BYTES / tile_bytes, cek__ceil_div(panels, a->panels) * others);
 }
 
 static void product_add(cek_op *op, cek_k_tile *a, factor A, factor B, batches of, cek__gpu_place *buffers)
@@ -214,20 +220,6 @@ bool cek__gpu_lower_gemm_tiles(cek_op *op)
 
 /* --- convolutions ---------------------------------------------------------------------------- */
 
-/* Panels of a work-item, of which there are `others` for each: all, unless that is too few to share out. */
-static uint64_t panels_choose(uint64_t panels, uint64_t others)
-{
-    uint64_t chosen = panels;
-    while (chosen > 1 && cek__ceil_div(panels, chosen) * others < ITEMS_ENOUGH)
-        chosen = (chosen + 1) / 2;
-    return chosen;
-}
-
-static uint64_t at_least_one(uint64_t count)
-{
-    return count ? count : 1;
-}
-
 /* Forward, and the gradient of the input: both read pixels through windows and multiply them by packed weights. */
 static void conv_add(cek_op *op, bool data)
 {
@@ -253,10 +245,8 @@ static void conv_add(cek_op *op, bool data)
     const uint64_t taps = cek__gpu_positions(a.window.taps), panels = cek__ceil_div(a.columns, size.columns);
     const uint64_t tiles = cek__ceil_div(a.pixels, size.rows);
     const bool gather = a.depth < GATHER_DEPTH && taps * a.depth <= CEK_K_GATHER_VALUES;
-    a.row_tiles = CONV_TILES;
-    while (a.row_tiles > 1 && cek__ceil_div(tiles, a.row_tiles) < ITEMS_ENOUGH)
-        a.row_tiles /= 2;
-    a.panels = panels_choose(panels, cek__ceil_div(tiles, a.row_tiles));
+    a.row_tiles = share_of(tiles, CONV_TILES, 1);
+    a.panels = share_of(panels, panels, cek__ceil_div(tiles, a.row_tiles));
 
     const cek__gpu_place weights = cek__tile_as_f32(op, data ? CEK_CONV_BACKWARD_DATA_W : CEK_CONV_FORWARD_W,
                                                     desc->w_type);
@@ -309,7 +299,7 @@ static void weights_add(cek_op *op)
     while (a.slices > 1 && pixels < a.slices * BAND_PIXELS)
         a.slices /= 2;
     /* Work-items of one slice read the same pixels, which their caches hold if they are one band. */
-    a.panels = pixels > a.slices * BAND_PIXELS ? panels : panels_choose(panels, tap_groups * a.slices);
+    a.panels = pixels > a.slices * BAND_PIXELS ? panels : share_of(panels, panels, tap_groups * a.slices);
     a.images = (uint32_t)at_least_one(BAND_PIXELS / cek__gpu_positions(a.window.out));
     a.band = (uint32_t)at_least_one(BAND_PIXELS / a.window.out[1]);
 

@@ -147,7 +147,7 @@ uint64_t cek__opencl_numeric_id(const found_device *found)
 {
     static const cl_device_info texts[] = { CL_DEVICE_NAME, CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION };
     char text[1024] = "";
-    uint64_t hash = cek__hash_text(CEK__HASH_START, "opencl " PACKAGE_VERSION);
+    uint64_t hash = cek__hash_text(CEK__HASH_START, "opencl " PACKAGE_VERSION " " CEK__GPU_ALGORITHMS);
     clGetPlatformInfo(found->platform, CL_PLATFORM_VERSION, sizeof text - 1, text, NULL);
     hash = cek__hash_text(hash, text);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

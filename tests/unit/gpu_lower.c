@@ -278,22 +278,27 @@ END_TEST
 
 /* --- tiles of convolutions -------------------------------------------------------------------- */
 
+static cek_conv_desc conv_desc_of(uint32_t kind, uint32_t flags)
+{
+    return (cek_conv_desc){ .op = { .size = sizeof(cek_conv_desc), .kind = kind, .flags = flags, .operands = 7 },
+                            .spatial = 2,
+                            .groups = 1,
+                            .batch = 64,
+                            .in_channels = 64,
+                            .out_channels = 128,
+                            .in = { 56, 56 },
+                            .kernel = { 3, 3 },
+                            .stride = { 1, 1 },
+                            .dilation = { 1, 1 },
+                            .x_type = CEK_F32,
+                            .w_type = CEK_F32,
+                            .y_type = CEK_F32 };
+}
+
 static cek_op *conv_of(uint32_t kind, uint32_t flags)
 {
     cek_op *op;
-    cek_conv_desc desc = { .op = { .size = sizeof desc, .kind = kind, .flags = flags, .operands = 7 },
-                           .spatial = 2,
-                           .groups = 1,
-                           .batch = 64,
-                           .in_channels = 64,
-                           .out_channels = 128,
-                           .in = { 56, 56 },
-                           .kernel = { 3, 3 },
-                           .stride = { 1, 1 },
-                           .dilation = { 1, 1 },
-                           .x_type = CEK_F32,
-                           .w_type = CEK_F32,
-                           .y_type = CEK_F32 };
+    cek_conv_desc desc = conv_desc_of(kind, flags);
     ck_assert_uint_eq(cek__gpu_op_make(&device, &desc.op, &op), CEK_OK);
     return op;
 }
@@ -320,6 +325,62 @@ START_TEST(a_convolution_is_lowered_to_the_tile_that_it_was_given)
         ck_assert_uint_eq(op->steps[0].group[0] * op->steps[0].group[1] * 64, rows * columns);
         cek__gpu_op_destroy(op);
     }
+}
+END_TEST
+
+/* A device that is a CPU. */
+static cek_op *tiled(uint32_t kind, uint64_t batch, uint64_t size, uint64_t channels)
+{
+    cek_op *op;
+    cek_conv_desc desc = conv_desc_of(kind, CEK_OP_DETERMINISTIC);
+    desc.op.math = CEK_MATH_STRICT;
+    desc.batch = batch, desc.in_channels = desc.out_channels = channels;
+    desc.in[0] = desc.in[1] = size;
+    for (uint32_t i = 0; i < 2; i++)
+        desc.pad_lo[i] = desc.pad_hi[i] = 1;
+    device.traits.vector_width = 16;
+    ck_assert_uint_eq(cek__gpu_op_make(&device, &desc.op, &op), CEK_OK);
+    ck_assert_uint_eq(cek__gpu_lower_conv(op), CEK_OK);
+    device.traits.vector_width = 0;
+    return op;
+}
+
+/* 512 channels are 16 panels of 32, 37 tiles of 14 channels. */
+START_TEST(work_items_of_few_pixels_share_panels_out)
+{
+    for (uint32_t kind = CEK_OP_CONV_FORWARD; kind <= CEK_OP_CONV_BACKWARD_DATA; kind++) {
+        cek_op *few = tiled(kind, 32, 1, 512), *many = tiled(kind, 32, 28, 512);
+        ck_assert_uint_eq(ARGS(few, 1, cek_k_conv_tile)->panels, 1);
+        ck_assert_uint_eq(few->steps[1].groups[1], 16);
+        ck_assert_uint_eq(ARGS(many, 1, cek_k_conv_tile)->panels, 16);
+        ck_assert_uint_eq(many->steps[1].groups[1], 1);
+        cek__gpu_op_destroy(few);
+        cek__gpu_op_destroy(many);
+    }
+}
+END_TEST
+
+START_TEST(gradients_of_weights_of_small_images_go_through_many_at_once)
+{
+    cek_op *few = tiled(CEK_OP_CONV_BACKWARD_WEIGHTS, 32, 1, 512);
+    const cek_k_weights_tile *a = ARGS(few, 0, cek_k_weights_tile);
+    ck_assert_uint_ge(a->images, 32);
+    ck_assert_uint_eq(a->slices, 1);
+    ck_assert_uint_eq(a->panels, 1); /* of one slice's few pixels, which caches hold for all */
+    ck_assert_uint_eq(few->steps[0].groups[2], 16);
+    cek__gpu_op_destroy(few);
+    cek_op *small = tiled(CEK_OP_CONV_BACKWARD_WEIGHTS, 256, 4, 512);
+    a = ARGS(small, 0, cek_k_weights_tile);
+    ck_assert_uint_eq(a->images, 16);
+    ck_assert_uint_eq(a->slices, small->steps[0].groups[1]);
+    ck_assert_uint_eq(a->panels, 16 / small->steps[0].groups[2]);
+    cek__gpu_op_destroy(small);
+    cek_op *large = tiled(CEK_OP_CONV_BACKWARD_WEIGHTS, 32, 56, 512);
+    a = ARGS(large, 0, cek_k_weights_tile);
+    ck_assert_uint_eq(a->images, 1);
+    ck_assert_uint_eq(a->band, 256 / 56);
+    ck_assert_uint_eq(a->panels, 16);
+    cek__gpu_op_destroy(large);
 }
 END_TEST
 
@@ -361,6 +422,8 @@ int main(void)
     c = tcase_create("tiles");
     tcase_add_loop_test(c, a_convolution_is_lowered_to_the_tile_that_it_was_given, 0, 3);
     tcase_add_test(c, what_must_not_depend_on_a_clock_or_has_one_way_is_not_timed);
+    tcase_add_test(c, work_items_of_few_pixels_share_panels_out);
+    tcase_add_test(c, gradients_of_weights_of_small_images_go_through_many_at_once);
     suite_add_tcase(s, c);
     return suite_run(s);
 }

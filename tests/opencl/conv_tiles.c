@@ -1,5 +1,5 @@
-/* windows.c - convolutions whose windows are multiplied as they are, on OpenCL devices that are CPUs: however pixels,
- * channels and images are shared out among work-items, the results are the reference's. */
+/* conv_tiles.c - convolutions whose windows are multiplied as they are, on OpenCL devices that are CPUs: however
+ * pixels, channels and images are shared out among work-items, the results are the reference's. */
 #include "tests/opencl/convolutions.h"
 #include "tests/opencl/failures.h"
 
@@ -45,14 +45,39 @@ START_TEST(results_are_those_of_the_reference)
 }
 END_TEST
 
+/* Whose weights would else make NaN of zeros. */
+START_TEST(taps_that_no_pixel_sees_an_image_through_are_left_out)
+{
+    const geometry *g = &geometries[0];
+    const uint64_t taps = g->kernel * g->kernel;
+    shim.width = 16;
+    door_open(&d, "opencl", options);
+    for (uint32_t way = CEK_OP_CONV_FORWARD; way <= CEK_OP_CONV_BACKWARD_DATA; way++) {
+        problem p;
+        cek_op_info info;
+        problem_make(&p, g, way - CEK_OP_CONV_FORWARD);
+        for (uint64_t i = 0; i < p.counts[1]; i++)
+            if (i / g->in % taps != taps / 2)
+                p.values[1][i] = NAN;
+        float *got = computed(&d, &p, CEK_MATH_STRICT, &info);
+        for (uint64_t i = 0; i < p.counts[2]; i++)
+            ck_assert_msg(isfinite(got[i]), "direction %u: element %lu is %g", way, (unsigned long)i, (double)got[i]);
+        free(got);
+        problem_free(&p);
+    }
+    door_close(&d);
+}
+END_TEST
+
 int main(void)
 {
-    Suite *suite = suite_create("opencl windows");
+    Suite *suite = suite_create("opencl, tiles of convolutions");
     TCase *tc = tcase_create("tiles");
     tcase_set_timeout(tc, 600);
     tcase_add_loop_test(tc, results_are_those_of_the_reference, 4, 5);
     tcase_add_loop_test(tc, results_are_those_of_the_reference, 8, 9);
     tcase_add_loop_test(tc, results_are_those_of_the_reference, 16, 17);
+    tcase_add_test(tc, taps_that_no_pixel_sees_an_image_through_are_left_out);
     suite_add_tcase(suite, tc);
     return failures_run(suite);
 }
