@@ -172,47 +172,62 @@ static void spies_place(const cpu_config *config, cpu_gemm_tiles *const *wholes,
 
 /* What a tile was asked to ask for. */
 static struct asked {
-    int tiles, rows_of_a;
+    int tiles, whole_rows, row_starts;
 } asked;
 
-static void tiles_asked(int tiles, const float *a, int64_t lda, int rows, const cpu_ahead *ahead)
+static void tiles_asked(int tiles, int64_t depth, const float *a, int64_t lda, int rows, const cpu_ahead *ahead)
 {
     asked.tiles += tiles;
-    asked.rows_of_a += ahead->at == a + rows * lda && ahead->rows == rows && ahead->ld == lda ? tiles : 0;
+    if (ahead->at != a + rows * lda)
+        return;
+    asked.whole_rows += ahead->rows > 0 && ahead->rows * ahead->width >= rows * depth ? tiles : 0;
+    asked.row_starts += ahead->rows == rows && ahead->ld == lda && ahead->width == CPU_FLOATS_AHEAD ? tiles : 0;
 }
 
 static void whole_asked(const cpu_tiles *tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
                         const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
                         cpu_ahead *ahead, cpu_runs runs, int rows)
 {
-    (void)depth, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store, (void)runs;
-    tiles_asked((int)tiles->count, a, lda, rows, ahead);
+    (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store, (void)runs;
+    tiles_asked((int)tiles->count, depth, a, lda, rows, ahead);
 }
 
 static void edge_asked(int64_t columns, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
                        const float *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
                        cpu_ahead *ahead, cpu_runs runs, int rows)
 {
-    (void)columns, (void)depth, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store, (void)runs;
-    tiles_asked(1, a, lda, rows, ahead);
+    (void)columns, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store, (void)runs;
+    tiles_asked(1, depth, a, lda, rows, ahead);
 }
 
-/* Rows of A that lie far away, of full tiles and of edges; of a near one nobody asks for them. */
+static void copy_unasked(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
+                         const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, float *to)
+{
+    (void)depth, (void)a, (void)lda, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store;
+    (void)ahead, (void)to; /* nor is B packed, which nobody reads */
+}
+
+/* Rows of A that lie far away, of full tiles and of edges; of low ones and rows apart their starts, of more columns and
+ * from L3, too. Of a near A nobody asks for them. */
 START_TEST(rows_of_a_far_a_are_asked_for_a_panel_ahead)
 {
-    enum { M = 5 << 10, K = 1 << 10 };
+    enum { M = 5 << 10, K = 1 << 10, NEAR_M = 16, JOINED = 1, OF_L3, NEAR, CASES };
     static cpu_gemm_tiles *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_asked };
     static cpu_gemm_edge *const edges[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = edge_asked };
+    static cpu_gemm_copy *const copies[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = copy_unasked };
     const cpu_config *config;
     for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
-        for (int is_far = 0; is_far < 2; is_far++)
+        for (int which = 0; which < CASES; which++)
             for (int parts = 1; parts <= 2; parts++) {
-                const int64_t m = is_far ? M : 64, n = parts * config->kernels->nr / 2;
+                const bool low = config->kernels->mr <= CPU_LOW;
+                const int64_t few = parts * config->kernels->nr / 2,
+                              n = which == OF_L3 ? 5 * config->kernels->nr + few : few;
+                const int64_t m = which == NEAR ? NEAR_M : which == OF_L3 ? M / 10 : M;
                 gemm_desc d = rows_of_memory(m, n, K);
                 gemm_plan plan;
                 spies s;
-                spies_place(config, wholes, edges, NULL, &s);
-                d.a.row_stride = 2 * K;
+                spies_place(config, wholes, edges, copies, &s);
+                d.a.row_stride = which == JOINED ? K : 2 * K + 16;
                 cek__gemm_plan(&d, &s.config, 1, &plan);
                 if (plan.product.thin)
                     continue;
@@ -222,9 +237,13 @@ START_TEST(rows_of_a_far_a_are_asked_for_a_panel_ahead)
                 float *b = calloc((size_t)(K * n), sizeof *b), *c = calloc((size_t)(m * n), sizeof *c);
                 asked = (struct asked){ 0 };
                 cek__gemm_run(&plan, NULL, &(gemm_args){ .a = a, .b = b, .c = c }, workspace);
-                EXPECT(asked.tiles > 1 && asked.rows_of_a == (is_far ? asked.tiles : 0),
-                       "%s, %ld x %ld: %d of %d tiles asked for the rows of the next panel", config->isa, (long)m,
-                       (long)n, asked.rows_of_a, asked.tiles);
+                const bool whole = which == JOINED || (which == 0 && !low);
+                const bool starts = low && (which == 0 || which == OF_L3);
+                const int all = which == OF_L3 ? asked.tiles / 2 : asked.tiles; /* others ask for the next block of B */
+                EXPECT(asked.tiles > 1 && (whole ? asked.whole_rows == all : asked.whole_rows == 0) &&
+                           (starts ? asked.row_starts >= all : asked.row_starts == 0),
+                       "%s, %ld x %ld, case %d: of %d tiles %d asked for rows of the next panel, %d for their starts",
+                       config->isa, (long)m, (long)n, which, asked.tiles, asked.whole_rows, asked.row_starts);
                 free(c);
                 free(b);
                 fenced_free(CPU_F32, 1, a);

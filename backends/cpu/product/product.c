@@ -92,12 +92,18 @@ static bool b_stays(const product_plan *plan)
     return plan->m <= FEW_A_PANELS * plan->mr && plan->k * plan->n * 4 <= plan->config->near_bytes;
 }
 
-/* Rows of a far A that tiles read where they lie, so few of them that they would wait for it. */
-static bool a_rows_ahead(const run *r, const product_part *p)
+/* Of rows that tiles read where they lie. Processors follow those of a low panel by themselves once they have begun,
+ * sooner than tiles could ask; of high ones, and of short rows, all must be asked for: where A is far, and tiles so few
+ * that they would wait for it. */
+static walk_rows a_rows_ahead(const run *r, const product_part *p)
 {
     const product_plan *plan = r->plan;
-    return r->source->a == cek__product_a && p->a.way == PACK_DIRECT && p->a.col_stride == 1 &&
-           plan->n <= FEW_B_PANELS * plan->nr && plan->m * plan->k * 4 > FAR_A_BYTES;
+    const int64_t bytes = plan->m * plan->k * 4;
+    if (r->source->a != cek__product_a || p->a.way != PACK_DIRECT || p->a.col_stride != 1)
+        return WALK_NO_ROWS;
+    if (plan->mr <= CPU_LOW && !walk_rows_join(p->a.row_stride, plan->sizes.kc))
+        return bytes > product_blocks(plan)->b_bytes ? WALK_ROW_STARTS : WALK_NO_ROWS;
+    return plan->n <= FEW_B_PANELS * plan->nr && bytes > FAR_A_BYTES ? WALK_WHOLE_ROWS : WALK_NO_ROWS;
 }
 
 static void part_open(const run *r, int64_t index, product_part *out)

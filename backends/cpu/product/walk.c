@@ -190,6 +190,16 @@ static int64_t a_ahead_stretch(const cpu_ahead *a, int64_t steps, int64_t longes
     return groups > 0 ? least(most(steps / groups / CPU_RUN * CPU_RUN, 1), longest) : longest;
 }
 
+/* The rows of the next panel, at a pace that has them all asked for by the last of the tiles. */
+static cpu_ahead rows_next(walk_rows ahead, const float *a, int64_t height, int64_t depth, int64_t lda, int64_t tiles,
+                           int64_t stretch)
+{
+    cpu_ahead next = cpu_ahead_rows(a, height, ahead == WALK_ROW_STARTS ? CPU_FLOATS_AHEAD : depth, lda);
+    const int64_t wanted = tiles * CPU_FLOATS_AHEAD / height;
+    next.stretch = ahead == WALK_ROW_STARTS ? stretch : least(most(wanted / CPU_RUN * CPU_RUN, 1), stretch);
+    return next;
+}
+
 /* All tiles of a block: `rows` rows of A against `cols` columns. */
 static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_t depth, float *c, int64_t ldc,
                   cpu_store store, fetch *f, b_block from, const walk_scratch *s)
@@ -212,11 +222,8 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
         i += height;
         const float *a_next = !f->panels ? NULL : i < rows ? s->a_panel[ip + 1] : f->a_next;
         cpu_ahead next = a_next ? cpu_ahead_from(a_next, stretch) : cpu_ahead_none(a, stretch);
-        if (w->a_rows_ahead) {
-            const int64_t wanted = panel_tiles * CPU_FLOATS_AHEAD / height;
-            next = cpu_ahead_rows(a + height * lda, height, depth, lda);
-            next.stretch = least(most(wanted / CPU_RUN * CPU_RUN, 1), stretch);
-        }
+        if (w->a_rows_ahead)
+            next = rows_next(w->a_rows_ahead, a + height * lda, height, depth, lda, panel_tiles, stretch);
         for (int64_t jp = 0, full; jp < panel_tiles; jp += full) {
             const float *const *b = &s->b_panel[jp];
             const int64_t left = cols - jp * nr;
@@ -367,8 +374,7 @@ void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
                     sum_rows(w, &at, rows, lda, depth, t->row_sum + i);
                 f.a = col == 0 ? a_block_next(w, t, k, depth, i, rows) : (cpu_ahead){ 0 };
                 f.behind = ceil_div(t->rows - i - rows, at.a_rows[0]);
-                f.panels = w->a_floats ? col > 0 && !w->words
-                                       : lda >= depth && lda <= depth + depth / 4 && (col == 0 || !w->words);
+                f.panels = w->a_floats ? col > 0 && !w->words : walk_rows_join(lda, depth) && (col == 0 || !w->words);
                 if (col > 0 && w->a_floats)
                     f.a_next = rows_scratch(w, s, f.behind ? i + w->mc : 0).a;
                 tiles(w, rows, cols, lda, depth, c, t->ldc, store, &f, b, &at);

@@ -67,6 +67,13 @@ typedef void walk_take(const void *source, int64_t row, int64_t rows, int64_t co
  * or a later one reads. */
 typedef const char *walk_ahead(const void *source, int64_t row, int64_t col, int64_t *row_bytes);
 
+/* What comes into L2, while a panel of A works, of the next one's rows, which tiles read where they lie. */
+typedef enum walk_rows {
+    WALK_NO_ROWS,
+    WALK_ROW_STARTS, /* their first lines, behind which processors go on by themselves */
+    WALK_WHOLE_ROWS
+} walk_rows;
+
 typedef struct walk {
     const cpu_kernels *kernels;
     const cpu_words *words; /* NULL: what panels hold are floats; else k and depths count words */
@@ -76,15 +83,15 @@ typedef struct walk {
     int64_t b_floats; /* space for a block of B; 0: tiles read it where it lies */
     walk_give_a *a;
     walk_give_b *b;
-    walk_take *take;      /* or NULL */
-    walk_ahead *a_ahead;  /* or NULL: A lies there, and the next block's rows are fetched into L2 */
-    walk_ahead *b_ahead;  /* or NULL: B lies there, and the next block is fetched into L2 during this one's last tiles;
+    walk_take *take;     /* or NULL */
+    walk_ahead *a_ahead; /* or NULL: A lies there, and the next block's rows are fetched into L2 */
+    walk_ahead *b_ahead; /* or NULL: B lies there, and the next block is fetched into L2 during this one's last tiles;
                             of floats full panels, if there is space, are packed by the tiles that read them first, if
                             several will, unless they stay */
-    bool a_across;        /* A's columns lie along memory: blocks of them are fetched, not of rows */
-    bool b_along;         /* B's columns lie along memory and are transposed: none stay or are packed by tiles */
-    bool columns;         /* tiles have a way for columns of A that lie the same distance apart */
-    bool a_rows_ahead;    /* tiles read rows of A where they lie, far away: the next panel's are fetched into L2 */
+    bool a_across;       /* A's columns lie along memory: blocks of them are fetched, not of rows */
+    bool b_along;        /* B's columns lie along memory and are transposed: none stay or are packed by tiles */
+    bool columns;        /* tiles have a way for columns of A that lie the same distance apart */
+    walk_rows a_rows_ahead;
     bool b_stays;         /* panels of A are so few that full ones of B are read where they lie, if lines allow it */
     int a_bytes, b_bytes; /* of an element there */
     const void *source;
@@ -151,6 +158,12 @@ static inline int64_t walk_panel_next(int64_t left, int64_t height)
     if (left <= height)
         return left;
     return walk_is_little(left - height, height) ? (left + 1) / 2 : height;
+}
+
+/* Whether rows of a block are so close that its panels are one run of memory each. */
+static inline bool walk_rows_join(int64_t row, int64_t depth)
+{
+    return row >= depth && row <= depth + depth / 4;
 }
 
 /* How many of the next panels are as high as the first of them. */
