@@ -9,14 +9,30 @@ typedef struct sums {
     double *value, *size, *terms;
 } sums;
 
-static void sum_add(const sums *s, int64_t i, double v)
+static int64_t taps_of(const conv_desc *d)
 {
-    s->value[i] += v;
-    s->size[i] += fabs(v);
-    s->terms[i] += 1;
+    return d->kernel[0] * d->kernel[1] * d->kernel[2];
 }
 
-static void products_add(const problem *p, int64_t image, int64_t o, const int64_t out[3], int64_t y, const sums *s)
+static void sums_add(const sums *s, int64_t i, double v, double size, int64_t terms)
+{
+    s->value[i] += v;
+    s->size[i] += size;
+    s->terms[i] += (double)terms;
+}
+
+static void sum_add(const sums *s, int64_t i, double v)
+{
+    sums_add(s, i, v, fabs(v), 1);
+}
+
+/* The operands; that of the result is not read. */
+typedef struct operands {
+    double *x, *w, *y;
+} operands;
+
+static void products_add(const problem *p, const operands *of, int64_t image, int64_t o, const int64_t out[3],
+                         int64_t y, const sums *s)
 {
     const conv_desc *d = &p->d;
     const int64_t in = d->in_channels / d->groups, group = o / (d->out_channels / d->groups);
@@ -30,18 +46,29 @@ static void products_add(const problem *p, int64_t image, int64_t o, const int64
                     at[i] = out[i] * d->stride[i] - d->pad[i] + taps[i] * d->dilation[i];
                     inside &= at[i] >= 0 && at[i] < d->in[i];
                 }
-                for (int64_t ic = 0; inside && ic < in; ic++) {
-                    const int64_t x = (((image * d->in[0] + at[0]) * d->in[1] + at[1]) * d->in[2] + at[2]) *
-                                          d->in_channels +
-                                      group * in + ic;
-                    const int64_t w = (o * d->kernel[0] * d->kernel[1] * d->kernel[2] + tap) * in + ic;
-                    const double vx = type_load(d->x, p->x, x), vw = type_load(d->w, p->w, w),
-                                 vy = type_load(d->y, p->y, y);
-                    switch (d->direction) {
-                    case CONV_FORWARD: sum_add(s, y, vx * vw); break;
-                    case CONV_BACKWARD_DATA: sum_add(s, x, vy * vw); break;
-                    case CONV_BACKWARD_WEIGHTS: sum_add(s, w, vx * vy); break;
+                if (!inside)
+                    continue;
+                const int64_t pixel = ((image * d->in[0] + at[0]) * d->in[1] + at[1]) * d->in[2] + at[2];
+                const int64_t x = pixel * d->in_channels + group * in, w = (o * taps_of(d) + tap) * in;
+                const double vy = of->y[y];
+                double sum = 0, size = 0;
+                switch (d->direction) {
+                case CONV_FORWARD:
+                    for (int64_t ic = 0; ic < in; ic++) {
+                        const double term = of->x[x + ic] * of->w[w + ic];
+                        sum += term;
+                        size += fabs(term);
                     }
+                    sums_add(s, y, sum, size, in);
+                    break;
+                case CONV_BACKWARD_DATA:
+                    for (int64_t ic = 0; ic < in; ic++)
+                        sum_add(s, x + ic, vy * of->w[w + ic]);
+                    break;
+                case CONV_BACKWARD_WEIGHTS:
+                    for (int64_t ic = 0; ic < in; ic++)
+                        sum_add(s, w + ic, of->x[x + ic] * vy);
+                    break;
                 }
             }
 }
@@ -49,15 +76,17 @@ static void products_add(const problem *p, int64_t image, int64_t o, const int64
 static void definition(const problem *p, const sums *s, const sums *bias)
 {
     const conv_desc *d = &p->d;
+    const operands of = { widened(d->x, p->nx, p->x), widened(d->w, p->nw, p->w), widened(d->y, p->ny, p->y) };
     int64_t y = 0, out[3];
     for (int64_t image = 0; image < d->batch; image++)
         for (out[0] = 0; out[0] < d->out[0]; out[0]++)
             for (out[1] = 0; out[1] < d->out[1]; out[1]++)
                 for (out[2] = 0; out[2] < d->out[2]; out[2]++)
                     for (int64_t o = 0; o < d->out_channels; o++, y++) {
-                        products_add(p, image, o, out, y, s);
-                        sum_add(bias, o, type_load(d->y, p->y, y));
+                        products_add(p, &of, image, o, out, y, s);
+                        sum_add(bias, o, of.y[y]);
                     }
+    free(of.x), free(of.w), free(of.y);
 }
 
 static double largest_of(const double *values, int64_t n)

@@ -3,17 +3,48 @@
  * the error of the arithmetic otherwise. */
 #include "tests/unit/gemm_problem.h"
 
-/* The value of C's element, and by how much f32 sums of its terms may differ from it. */
-static double expected(const problem *p, const kind *k, int64_t b, int64_t i, int64_t j, double *error)
+/* Sums over k, and those of the sizes of their terms: of products, for each element of C; and of A. */
+typedef struct definition {
+    double *value, *size;   /* [batch][m][n] */
+    double *row, *row_size; /* [batch][m] */
+} definition;
+
+static definition definition_make(const problem *p)
 {
     const gemm_desc *d = &p->d;
-    double v = 0, size = 0;
-    for (int64_t x = 0; x < d->k; x++) {
-        const double t = type_load(d->a.type, p->a, at(&d->a, b, i, x)) *
-                         type_load(d->b.type, p->b, at(&d->b, b, x, j));
-        v += t;
-        size += fabs(t);
-    }
+    const size_t rows = (size_t)(d->batch * d->m), all = rows * (size_t)d->n;
+    const definition sums = { calloc(all, 8), calloc(all, 8), calloc(rows, 8), calloc(rows, 8) };
+    ck_assert(sums.value && sums.size && sums.row && sums.row_size);
+    double *a = widened(d->a.type, p->na, p->a), *b = widened(d->b.type, p->nb, p->b);
+    for (int64_t row = 0; row < d->batch * d->m; row++)
+        for (int64_t x = 0; x < d->k; x++) {
+            const int64_t batch = row / d->m;
+            const double left = a[at(&d->a, batch, row % d->m, x)];
+            const double *right = b + at(&d->b, batch, x, 0);
+            double *value = sums.value + row * d->n, *size = sums.size + row * d->n;
+            sums.row[row] += left;
+            sums.row_size[row] += fabs(left);
+            for (int64_t j = 0; j < d->n; j++) {
+                const double term = left * right[j * d->b.col_stride];
+                value[j] += term;
+                size[j] += fabs(term);
+            }
+        }
+    free(a), free(b);
+    return sums;
+}
+
+static void definition_free(const definition *sums)
+{
+    free(sums->value), free(sums->size), free(sums->row), free(sums->row_size);
+}
+
+/* The value of C's element, and by how much f32 sums of its terms may differ from it. */
+static double expected(const problem *p, const kind *k, const definition *sums, int64_t b, int64_t i, int64_t j,
+                       double *error)
+{
+    const gemm_desc *d = &p->d;
+    double v = sums->value[(b * d->m + i) * d->n + j], size = sums->size[(b * d->m + i) * d->n + j];
     if (k->bias) {
         v += p->bias[j];
         size += fabs((double)p->bias[j]);
@@ -34,25 +65,23 @@ static double expected(const problem *p, const kind *k, int64_t b, int64_t i, in
     return v;
 }
 
-static void compare(const problem *p, const kind *k, const cpu_config *config, const void *c, const float *sum)
+static void compare(const problem *p, const kind *k, const definition *sums, const cpu_config *config, const void *c,
+                    const float *sum)
 {
     const gemm_desc *d = &p->d;
     const int exact = k->integers && k->act <= CPU_ACT_RELU && k->deriv <= CPU_ACT_RELU;
     for (int64_t b = 0; b < d->batch; b++)
         for (int64_t i = 0; i < d->m; i++) {
-            double row = k->sum_accumulate ? p->sum[b * d->m + i] : 0, size = fabs(row);
-            for (int64_t x = 0; x < d->k; x++) {
-                const double v = type_load(d->a.type, p->a, at(&d->a, b, i, x));
-                row += v;
-                size += fabs(v);
-            }
+            const double old = k->sum_accumulate ? p->sum[b * d->m + i] : 0;
+            const double row = sums->row[b * d->m + i] + old, size = sums->row_size[b * d->m + i] + fabs(old);
             if (k->sum)
                 EXPECT(fabs(sum[b * d->m + i] - row) <= (k->integers ? 0 : gamma_of((double)d->k + 4) * size),
                        "%s: sum %ld of %ldx%ldx%ld: %g, not %g", config->isa, (long)i, (long)d->m, (long)d->n,
                        (long)d->k, sum[b * d->m + i], row);
             for (int64_t j = 0; j < d->n; j++) {
                 double error;
-                const double want = expected(p, k, b, i, j, &error), got = type_load(d->c.type, c, at(&d->c, b, i, j));
+                const double want = expected(p, k, sums, b, i, j, &error);
+                const double got = type_load(d->c.type, c, at(&d->c, b, i, j));
                 double limit = exact ? 0 : error;
                 if (d->c.type != CPU_F32)
                     limit += type_unit(d->c.type) * (fabs(want) + error) + 0x1p-25;
@@ -87,15 +116,17 @@ static void check_kind(const kind *k)
         const cpu_config *config;
         problem p;
         problem_make(&shapes[s], k, &p);
+        const definition sums = definition_make(&p);
         for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
             void *c = copied(k->c, p.nc, p.c);
             float *sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
             run(&p, k, config, threads, c, sum);
-            compare(&p, k, config, c, sum);
+            compare(&p, k, &sums, config, c, sum);
             gaps_keep(&p, c);
             filled_free(k->c, p.nc, c);
             filled_free(CPU_F32, p.d.m * p.d.batch, sum);
         }
+        definition_free(&sums);
         problem_free(&p);
     }
     cek__threads_destroy(threads);
@@ -313,8 +344,10 @@ START_TEST(a_block_of_a_serves_several_of_b)
                            plan.product.sizes.kc < plan.product.k && blocks->mc < plan.product.sizes.mb,
                        "%s, kind %d: no several blocks", config->isa, i);
                 float *result = copied(CPU_F32, p.nc, p.c), *sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
+                const definition sums = definition_make(&p);
                 run(&p, &k, &small, NULL, result, sum);
-                compare(&p, &k, config, result, sum);
+                compare(&p, &k, &sums, config, result, sum);
+                definition_free(&sums);
                 filled_free(CPU_F32, p.nc, result);
                 filled_free(CPU_F32, p.d.m * p.d.batch, sum);
                 problem_free(&p);
@@ -355,8 +388,10 @@ START_TEST(sums_of_blocks_follow_each_other_in_one_place)
                    "%s, kind %d: no several blocks", config->isa, i);
             void *result = copied(CPU_BF16, p.nc, p.c);
             float *sum = copied(CPU_F32, p.d.m * p.d.batch, p.sum);
+            const definition sums = definition_make(&p);
             run(&p, &k, &small, NULL, result, sum);
-            compare(&p, &k, config, result, sum);
+            compare(&p, &k, &sums, config, result, sum);
+            definition_free(&sums);
             filled_free(CPU_BF16, p.nc, result);
             filled_free(CPU_F32, p.d.m * p.d.batch, sum);
             problem_free(&p);

@@ -80,7 +80,8 @@ static inline float f16_to_f32(uint16_t h)
     const float sign = h & 0x8000 ? -1.0f : 1.0f;
     if (exponent == 31)
         return mantissa ? NAN : sign * INFINITY;
-    return sign * (exponent ? ldexpf((float)(mantissa + 1024), exponent - 25) : ldexpf((float)mantissa, -24));
+    return sign *
+           (exponent ? (float)(mantissa + 1024) * (float)(1 << exponent) * 0x1p-25f : (float)mantissa * 0x1p-24f);
 }
 
 /* The storable value nearest to x, ties to even: by search among neighbours, not by the bit tricks
@@ -112,6 +113,16 @@ static inline double type_load(cpu_type type, const void *p, int64_t i)
     if (type == CPU_F32)
         return ((const float *)p)[i];
     return type == CPU_BF16 ? bf16_to_f32(((const uint16_t *)p)[i]) : f16_to_f32(((const uint16_t *)p)[i]);
+}
+
+/* All of them, malloc'ed. */
+static inline double *widened(cpu_type type, int64_t n, const void *p)
+{
+    double *values = malloc((size_t)n * sizeof *values + 1);
+    ck_assert_ptr_nonnull(values);
+    for (int64_t i = 0; i < n; i++)
+        values[i] = type_load(type, p, i);
+    return values;
 }
 
 static inline void type_store(cpu_type type, void *p, int64_t i, double x)
