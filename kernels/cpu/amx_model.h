@@ -86,13 +86,21 @@ static inline float amx_flushed(float x)
     return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
 }
 
-static inline float amx_element(const amx_tile *tile, int row, int i)
+/* A tile's bf16. */
+typedef struct amx_elements {
+    float row[AMX_ROWS][AMX_ROW_BYTES / 2];
+} amx_elements;
+
+static inline void amx_widen(const amx_tile *tile, amx_elements *to)
 {
-    uint32_t bits = 0;
-    float x;
-    memcpy((char *)&bits + 2, tile->row[row] + (size_t)i * 2, 2); /* the upper half of a float, in little endian */
-    memcpy(&x, &bits, sizeof x);
-    return amx_flushed(x);
+    for (int row = 0; row < tile->rows; row++)
+        for (int i = 0; i < tile->row_bytes / 2; i++) {
+            uint32_t bits = 0;
+            float x;
+            memcpy((char *)&bits + 2, tile->row[row] + (size_t)i * 2, 2); /* the upper half, in little endian */
+            memcpy(&x, &bits, sizeof x);
+            to->row[row][i] = amx_flushed(x);
+        }
 }
 
 /* TDPBF16PS. The earlier and the later halves of the words are summed up apart, each by multiply-adds that round once;
@@ -101,16 +109,19 @@ static inline void amx_multiply(int sum, int left, int right)
 {
     amx_tile *c = amx_tile_at(sum);
     const amx_tile *a = amx_tile_at(left), *b = amx_tile_at(right);
+    amx_elements x, y;
 
     amx_must(sum != left && sum != right && left != right);
     amx_must(a->row_bytes % 4 == 0 && b->row_bytes % 4 == 0 && c->row_bytes % 4 == 0);
     amx_must(c->rows == a->rows && c->row_bytes == b->row_bytes && a->row_bytes == 4 * b->rows);
+    amx_widen(a, &x);
+    amx_widen(b, &y);
     for (int i = 0; i < c->rows; i++)
         for (int j = 0; j < c->row_bytes / 4; j++) {
             float half[2] = { 0, 0 }, old;
             for (int k = 0; k < b->rows; k++)
                 for (int h = 0; h < 2; h++)
-                    half[h] = amx_flushed(fmaf(amx_element(a, i, 2 * k + h), amx_element(b, k, 2 * j + h), half[h]));
+                    half[h] = amx_flushed(fmaf(x.row[i][2 * k + h], y.row[k][2 * j + h], half[h]));
             memcpy(&old, c->row[i] + (size_t)j * 4, 4);
             old = amx_flushed(amx_flushed(old) + amx_flushed(half[0] + half[1]));
             memcpy(c->row[i] + (size_t)j * 4, &old, 4);
