@@ -90,6 +90,7 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/conv/scatter.h \
     %D%/cpu/conv/slab.c \
     %D%/cpu/conv/slab.h \
+    %D%/cpu/conv/taps.c \
     %D%/cpu/conv/weights.c \
     %D%/cpu/conv/windows.c \
     %D%/cpu/conv/winograd.c \

@@ -94,6 +94,15 @@ static const geometry geometries[] = {
     /* windows that leave out lines between them, of several images in a slab */
     { 19, 15, 20, 1, { NONE, { 7, 1, 3, 1, 2, 0 }, { 8, 1, 1, 1, 0, 0 } } },
     { 1, 4, 16, 2, { { 5, 5, 1, 1, 3, 10 }, { 6, 1, 3, 1, 2, 0 }, { 3, 1, 3, 1, 0, 0 } } },
+    /* taps that never see the image: eight of nine; before it; behind it, of two groups; between, where they lie apart;
+     * of pixels that would be taken together; of one channel each; all */
+    { 5, 33, 40, 1, { NONE, { 1, 3, 1, 1, 1, 1 }, { 1, 3, 1, 1, 1, 1 } } },
+    { 4, 16, 37, 1, { NONE, { 2, 3, 2, 1, 1, 1 }, { 2, 3, 2, 1, 1, 1 } } },
+    { 3, 20, 24, 2, { { 1, 3, 1, 1, 1, 1 }, { 2, 7, 1, 1, 3, 3 }, { 3, 4, 2, 1, 1, 4 } } },
+    { 2, 9, 12, 1, { NONE, { 3, 3, 1, 4, 4, 4 }, { 3, 3, 1, 5, 5, 10 } } },
+    { 3, 1, 8, 1, { NONE, { 1, 3, 1, 1, 1, 1 }, { 28, 3, 1, 1, 1, 1 } } },
+    { 2, 19, 19, 19, { NONE, { 1, 3, 1, 1, 1, 1 }, { 7, 3, 1, 1, 1, 1 } } },
+    { 2, 7, 20, 1, { NONE, { 1, 1, 2, 1, 1, 1 }, { 5, 3, 1, 1, 1, 1 } } },
     /* of 2 x 2 */
     { 9, 48, 50, 1, { NONE, { 4, 3, 1, 1, 0, 0 }, { 2, 3, 1, 1, 1, 1 } } },
 };

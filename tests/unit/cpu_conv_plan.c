@@ -84,6 +84,31 @@ START_TEST(one_tap_is_a_product_backward_with_and_without_strides)
 END_TEST
 
 /* Memory is waited for by what is A, unless that is read where it lies, as by few channels that fill vectors. */
+/* Of 3 x 3 taps around one pixel the middle one is a matrix; of steps of two around four pixels four taps are left. */
+START_TEST(taps_that_never_see_an_image_are_cut)
+{
+    const geometry one = { 32, 64, 48, 1, { NONE, { 1, 3, 1, 1, 1, 1 }, { 1, 3, 1, 1, 1, 1 } } };
+    const geometry four = { 32, 64, 48, 1, { NONE, { 2, 3, 2, 1, 1, 1 }, { 2, 3, 2, 1, 1, 1 } } };
+    const geometry all = { 32, 64, 48, 1, { NONE, { 2, 3, 1, 1, 1, 1 }, { 2, 3, 1, 1, 1, 1 } } };
+    const kind k = { 0 };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int direction = CONV_FORWARD; direction <= CONV_BACKWARD_WEIGHTS; direction++) {
+            conv_desc d;
+            conv_plan plan;
+            desc_make(&one, &k, (conv_direction)direction, &d);
+            cek__conv_plan(&d, config, 1, &plan);
+            ck_assert_str_eq(plan.algorithm, "gemm");
+            desc_make(&four, &k, (conv_direction)direction, &d);
+            cek__conv_plan(&d, config, 1, &plan);
+            ck_assert(plan.cut && plan.d.kernel[1] == 2 && plan.d.kernel[2] == 2 && plan.d.pad[1] == 0);
+            desc_make(&all, &k, (conv_direction)direction, &d);
+            cek__conv_plan(&d, config, 1, &plan);
+            ck_assert(!plan.cut && plan.d.kernel[1] == 3);
+        }
+}
+END_TEST
+
 START_TEST(of_one_tap_the_wider_image_is_b_where_sums_are_long_and_a_is_copied)
 {
     static const struct {
@@ -529,6 +554,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, transforms_are_chosen_where_they_pay);
     tcase_add_test(tests, one_tap_is_a_product_backward_with_and_without_strides);
+    tcase_add_test(tests, taps_that_never_see_an_image_are_cut);
     tcase_add_test(tests, of_one_tap_the_wider_image_is_b_where_sums_are_long_and_a_is_copied);
     tcase_add_test(tests, weights_of_a_small_image_are_asked_for_ahead);
     tcase_add_test(tests, of_weights_a_large_gradient_is_added_to_seldom);

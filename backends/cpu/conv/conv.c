@@ -126,6 +126,11 @@ static void direction_run(const conv_call *call, cpu_threads *threads, void *wor
     }
 }
 
+static const char *winograd_name(const conv_plan *plan)
+{
+    return plan->winograd.form->outputs == 4 ? "winograd 4x4" : "winograd 2x2";
+}
+
 void cek__conv_plan(const conv_desc *desc, const cpu_config *config, int workers, conv_plan *out)
 {
     static const char *const names[] = {
@@ -139,30 +144,33 @@ void cek__conv_plan(const conv_desc *desc, const cpu_config *config, int workers
     };
     *out =
         (conv_plan){ .asked = *desc, .d = *desc, .pixels = 1, .config = config, .workers = workers > 0 ? workers : 1 };
+    cek__taps_choose(out);
     out->method = method_choose(out);
     switch (out->method) {
     case CONV_SCATTER: break;
     case CONV_DEPTHWISE: cek__depthwise_plan(out); break;
-    case CONV_WINOGRAD:
-        out->inexact = 1;
-        out->algorithm = out->winograd.form->outputs == 4 ? "winograd 4x4" : "winograd 2x2";
-        return;
+    case CONV_WINOGRAD: out->inexact = 1; break;
     default:
         if (out->pixels == 1)
             direction_plan(out);
     }
-    out->algorithm = out->pixels == 1                 ? names[out->method]
+    out->algorithm = out->method == CONV_WINOGRAD     ? winograd_name(out)
+                     : out->pixels == 1               ? names[out->method]
                      : out->method == CONV_TRANSPOSED ? "direct, few channels, pixels together"
                                                       : "direct, pixels together";
+    if (out->cut)
+        cek__taps_place(out);
 }
 
 void cek__conv_run(const conv_plan *plan, cpu_threads *threads, const conv_args *args, void *workspace)
 {
-    conv_args wide;
-    const conv_call call = { plan, plan->pixels > 1 ? &wide : args };
+    conv_args other;
+    const conv_call call = { plan, plan->cut || plan->pixels > 1 ? &other : args };
 
+    if (plan->cut)
+        cek__taps_begin(plan, threads, args, workspace, &other);
     if (plan->pixels > 1)
-        cek__pixels_begin(plan, args, workspace, &wide);
+        cek__pixels_begin(plan, args, workspace, &other);
     switch (plan->method) {
     case CONV_SCATTER: cek__scatter_run(&call, threads, workspace); break;
     case CONV_DEPTHWISE: cek__depthwise_run(&call, threads, workspace); break;
@@ -171,4 +179,6 @@ void cek__conv_run(const conv_plan *plan, cpu_threads *threads, const conv_args 
     }
     if (plan->pixels > 1)
         cek__pixels_end(plan, args, workspace);
+    if (plan->cut)
+        cek__taps_end(plan, threads, args, workspace);
 }

@@ -19,6 +19,7 @@
 #ifndef CEK_BACKENDS_CPU_CONV_CONV_H
 #define CEK_BACKENDS_CPU_CONV_CONV_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -59,7 +60,10 @@ typedef struct conv_plan {
     const char *algorithm;  /* a static text: "gemm", "implicit gemm", "depthwise" ... */
     int inexact;            /* a transform is used: small integers may not be exact, a NaN may reach its neighbours */
     conv_desc asked;        /* the caller's */
-    conv_desc d;            /* what is computed: another one where pixels are taken together */
+    conv_desc d;            /* what is computed: another one where taps are cut or pixels taken together */
+    bool cut;               /* taps that see no image (taps.c) */
+    int64_t first_tap[3];   /* of the caller's, that is left */
+    size_t taps_at;         /* its part of the workspace */
     int64_t pixels;         /* of which so many are one (pixels.c) */
     size_t pixels_at;       /* its part of the workspace */
     const cpu_config *config;

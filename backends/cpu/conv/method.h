@@ -75,6 +75,20 @@ void cek__conv_weights_run(const conv_call *call, cpu_threads *threads, void *wo
 const float *cek__conv_packed_panel(const conv_call *call, int64_t group, int64_t col);
 walk_give_b cek__conv_packed_b;
 
+/* Taps that never see an image; taps.c. choose - leaves them out of plan->d. place - room for the weights of those that
+ * do, behind the workspace of a planned method; begin, end - around its run, whose operands are `seen`: where any are
+ * cut. line - in an output channel's weights, where those of what is left of a line of taps begin. */
+void cek__taps_choose(conv_plan *plan);
+void cek__taps_place(conv_plan *plan);
+void cek__taps_begin(const conv_plan *plan, cpu_threads *threads, const conv_args *args, void *workspace,
+                     conv_args *seen);
+void cek__taps_end(const conv_plan *plan, cpu_threads *threads, const conv_args *args, void *workspace);
+static inline int64_t cek__taps_line(const conv_plan *plan, int64_t z, int64_t y)
+{
+    const int64_t *first = plan->first_tap, *kernel = plan->asked.kernel;
+    return (((z + first[0]) * kernel[1] + y + first[1]) * kernel[2] + first[2]) * conv_group_in(&plan->d);
+}
+
 /* Depthwise, all directions; depthwise.c. */
 void cek__depthwise_plan(conv_plan *plan);
 void cek__depthwise_run(const conv_call *call, cpu_threads *threads, void *workspace);

@@ -37,12 +37,18 @@ static void panel_task(void *arg, int64_t task, int worker)
     const cpu_kernels *kernels = p->plan->config->kernels;
     const int64_t nr = kernels->nr, depth = conv_taps(d) * conv_group_in(d), n = conv_group_out(d);
     const int64_t group = task / panels(p->plan), col = task % panels(p->plan) * nr;
+    const int64_t whole = conv_taps(&p->plan->asked) * conv_group_in(d);
+    const int64_t lines = p->plan->cut ? d->kernel[0] * d->kernel[1] : 1, line = depth / lines;
+    const float *from = p->from + (group * n + col) * whole;
     float *to = p->to + task * panel_floats(p->plan);
 
     (void)worker;
     if (n - col < nr)
         memset(to, 0, (size_t)(depth * nr) * 4);
-    kernels->transpose(least(nr, n - col), depth, p->from + (group * n + col) * depth, depth, to, nr);
+    for (int64_t i = 0; i < lines; i++) {
+        const int64_t at = cek__taps_line(p->plan, i / d->kernel[1], i % d->kernel[1]);
+        kernels->transpose(least(nr, n - col), line, from + at, whole, to + i * line * nr, nr);
+    }
 }
 
 void cek__conv_pack(const conv_plan *plan, cpu_threads *threads, const float *weights, float *packed)

@@ -117,7 +117,8 @@ static int64_t packed_floats(const conv_plan *plan)
 
 int cek__pixels_choose(conv_plan *plan)
 {
-    const int64_t count = is_possible(&plan->d, plan->config) ? count_choose(&plan->d, plan->config->kernels) : 1;
+    const int possible = !plan->cut && is_possible(&plan->d, plan->config);
+    const int64_t count = possible ? count_choose(&plan->d, plan->config->kernels) : 1;
 
     plan->pixels = count;
     if (count > 1)

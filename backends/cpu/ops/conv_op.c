@@ -47,18 +47,19 @@ static void conv_op_prepack(const cek_op *op, cek_queue *queue, void *const *at,
 /* Where no method reads packed weights it stays without (ops.c). */
 static void packing_offer(cek_op *op, const conv_plan *plan)
 {
+    enum { FIXED = 7 };
     const conv_desc *d = &plan->d;
-    const bool wide = plan->pixels > 1; /* then it matters how taps lie in lines */
-    const uint64_t form[] = { CEK_OP_CONV_FORWARD,
-                              (uint64_t)plan->config->kernels->nr,
-                              (uint64_t)d->groups,
-                              (uint64_t)d->in_channels,
-                              (uint64_t)d->out_channels,
-                              (uint64_t)(d->kernel[0] * d->kernel[1] * d->kernel[2]),
-                              (uint64_t)plan->pixels,
-                              (uint64_t)(wide ? d->kernel[2] : 0),
-                              (uint64_t)(wide ? plan->asked.kernel[2] : 0) };
+    const bool whole = plan->pixels == 1 && !plan->cut; /* else it matters how taps lie in lines, and which there are */
+    uint64_t form[] = { CEK_OP_CONV_FORWARD,       (uint64_t)plan->config->kernels->nr,
+                        (uint64_t)d->groups,       (uint64_t)d->in_channels,
+                        (uint64_t)d->out_channels, (uint64_t)(d->kernel[0] * d->kernel[1] * d->kernel[2]),
+                        (uint64_t)plan->pixels,    [FIXED + 8] = 0 };
 
+    for (int i = 0; i < 3 && !whole; i++) {
+        form[FIXED + i] = (uint64_t)d->kernel[i];
+        form[FIXED + 3 + i] = (uint64_t)plan->asked.kernel[i];
+        form[FIXED + 6 + i] = (uint64_t)plan->first_tap[i];
+    }
     op->info.prepack_bytes = (uint64_t)cek__conv_packed_floats(plan) * 4;
     if (op->info.prepack_bytes == 0)
         return;
