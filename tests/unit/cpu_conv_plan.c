@@ -405,6 +405,7 @@ END_TEST
 
 static struct told {
     int b, columns, others;
+    int64_t tiles, rows;
 } told;
 
 static void whole_told(const cpu_tiles *tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
@@ -412,7 +413,9 @@ static void whole_told(const cpu_tiles *tiles, int64_t depth, const float *a, in
                        cpu_ahead *ahead, cpu_runs runs, int rows)
 {
     (void)depth, (void)a, (void)lda, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store;
-    (void)ahead, (void)rows;
+    (void)ahead;
+    told.tiles += tiles->count;
+    told.rows += tiles->count * rows;
     *(runs == CPU_RUNS_OF_B         ? &told.b
       : runs == CPU_RUNS_OF_COLUMNS ? &told.columns
                                     : &told.others) += (int)tiles->count;
@@ -434,6 +437,24 @@ static struct told told_of(const problem *p, const cpu_config *config, void *out
     guard_free(workspace, plan.workspace_bytes);
     return told;
 }
+
+/* Lines of one tap have no padding: panels go on from one to the next, also of images of 7 pixels. */
+START_TEST(panels_of_one_tap_are_as_high_as_tiles)
+{
+    const kind k = { 0 };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        const int64_t out = 2 * config->kernels->nr;
+        const geometry g = { 8, 64, out, 1, { NONE, { 14, 1, 2, 1, 0, 0 }, { 14, 1, 2, 1, 0, 0 } } };
+        problem p;
+        problem_make(&g, &k, CONV_FORWARD, &p);
+        const struct told tiles = told_of(&p, config, p.y);
+        EXPECT(tiles.tiles > 0 && tiles.rows * 10 >= tiles.tiles * config->kernels->mr * 9, "%s: %ld tiles of %ld rows",
+               config->isa, (long)tiles.tiles, (long)tiles.rows);
+        problem_free(&p);
+    }
+}
+END_TEST
 
 /* Seven taps of a line are no whole runs, but panels of weights have them; tiles that take no other step than theirs
  * know nothing of such runs. */
@@ -567,6 +588,7 @@ int main(void)
     tcase_add_test(tests, windows_of_few_channels_are_read_where_they_lie);
     tcase_add_loop_test(tests, pixels_are_taken_together_where_they_fill_vectors, CONV_FORWARD,
                         CONV_BACKWARD_WEIGHTS + 1);
+    tcase_add_test(tests, panels_of_one_tap_are_as_high_as_tiles);
     tcase_add_test(tests, tiles_that_take_any_step_are_told_of_runs_that_only_b_has);
     tcase_add_test(tests, tiles_that_take_any_step_are_told_of_columns_of_transformed_gradients);
     tcase_add_test(tests, what_comes_while_tiles_multiply_is_the_pixels_that_are_read_next);

@@ -74,27 +74,37 @@ static int64_t give_windows(const void *part, int64_t row, int64_t rows, int64_t
     return ld;
 }
 
+/* How many of `rows` pixels lie `step` apart: `left` of the first line, and those of lines of `width` that go on where
+ * the one before ended, as lines of one tap do, which have no padding. */
+static int64_t pixels_alike(const int32_t *pixel, int64_t rows, int64_t left, int64_t width, int64_t step)
+{
+    int64_t alike = least(left, rows);
+    while (alike < rows && pixel[alike] - pixel[0] == alike * step)
+        alike = least(alike + width, rows);
+    return alike;
+}
+
 static int64_t give_slab(const void *part, int64_t row, int64_t rows, int64_t k, int64_t depth, const walk_scratch *to)
 {
     const product_part *p = part;
     const conv_call *call = p->owner;
     const windows *w = &call->plan->w;
     const slab *s = &call->plan->slab;
-    const int64_t width = w->dim[2].positions, mr = p->kernels->mr;
+    const int64_t width = w->dim[2].positions, step = w->dim[2].step * s->pixel, mr = p->kernels->mr;
     int64_t panel = 0;
 
     cek__slab_copy(s, w, p->kernels, p->a.type, p->a.at, row, rows, to->a, to->pixel_offset);
     cek__slab_taps(s, w, k, depth, to->a_offset);
-    for (int64_t r = 0; r < rows;) { /* a panel does not go beyond its line */
-        const int64_t left = width - (row + r) % width, line = left < rows - r ? left : rows - r;
-        const int64_t height = walk_panel_rows(line, mr);
-        for (int64_t i = 0; i < line; i += to->a_rows[panel++]) {
+    for (int64_t r = 0; r < rows;) { /* a panel's pixels lie the same distance apart */
+        const int64_t alike = pixels_alike(to->pixel_offset + r, rows - r, width - (row + r) % width, width, step);
+        const int64_t height = walk_panel_rows(alike, mr);
+        for (int64_t i = 0; i < alike; i += to->a_rows[panel++]) {
             to->a_panel[panel] = to->a + to->pixel_offset[r + i];
-            to->a_rows[panel] = walk_panel_next(line - i, height);
+            to->a_rows[panel] = walk_panel_next(alike - i, height);
         }
-        r += line;
+        r += alike;
     }
-    return w->dim[2].step * s->pixel;
+    return step;
 }
 
 walk_give_a *cek__conv_give_a(const conv_plan *plan)
