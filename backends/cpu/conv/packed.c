@@ -1,8 +1,9 @@
 /* packed.c - weights of forward convolutions, packed before they are used.
  *
  * Owns: the one form that all methods read which have products: for each group panels of nr channels, and in a panel
- * [tap][channel of x][nr], zeros beyond the last channel. So a product's panel is a place in it whatever its blocks
- * are, and Winograd's transforms find their vectors without turning. Must not know: blocks, tasks of a product. */
+ * [tap that is left][channel of x][nr], zeros beyond the last channel. So a product's panel is a place in it whatever
+ * its blocks are, and Winograd's transforms find their vectors without turning. Must not know: blocks, tasks of a
+ * product. */
 #include "backends/cpu/conv/method.h"
 
 #include <string.h>

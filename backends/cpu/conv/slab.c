@@ -12,7 +12,7 @@
 #include "backends/cpu/product/pack.h"
 #include "backends/cpu/sizes.h"
 
-enum { LONG = 64 }; /* channels: from which on to ask for those of a pixel ahead costs less than to wait for them */
+enum { LONG_PIXEL = 64 }; /* channels, from which on to ask for a pixel ahead costs less than to wait for it */
 
 /* Heights of the image that `lines` lines of windows look at. */
 static int64_t run_heights(const windows *w, int64_t lines)
@@ -60,7 +60,7 @@ static void line_copy(const slab *s, const windows *w, const cpu_kernels *kernel
         return;
     }
     for (int64_t i = low; i < high; i++) {
-        if (w->channels >= LONG && i + CPU_ROWS_AHEAD < high)
+        if (w->channels >= LONG_PIXEL && i + CPU_ROWS_AHEAD < high)
             cek__pack_row_ahead(from + (first + i + CPU_ROWS_AHEAD) * bytes, w->channels * cpu_type_bytes(type));
         kernels->load(type, w->channels, from + (first + i) * bytes, to + i * s->pixel);
     }

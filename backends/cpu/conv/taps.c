@@ -19,11 +19,12 @@ static bool sees(const conv_desc *d, int dim, int64_t tap)
     return position < d->out[dim] && position * d->stride[dim] - before < d->in[dim];
 }
 
-static int64_t row_floats(const conv_desc *d)
+static int64_t row_weights(const conv_desc *d)
 {
     return conv_taps(d) * conv_group_in(d);
 }
 
+/* From the ends of each dimension on; before the first one only as long as windows do not begin inside the image. */
 void cek__taps_choose(conv_plan *plan)
 {
     conv_desc *d = &plan->d;
@@ -52,23 +53,23 @@ void cek__taps_place(conv_plan *plan)
     if (d->packed)
         return;
     plan->taps_at = (size_t)round_up((int64_t)plan->workspace_bytes, 64);
-    plan->workspace_bytes = plan->taps_at + (size_t)(d->out_channels * row_floats(d) * cpu_type_bytes(d->w));
+    plan->workspace_bytes = plan->taps_at + (size_t)(d->out_channels * row_weights(d) * cpu_type_bytes(d->w));
 }
 
-typedef struct lines_run {
+typedef struct rows_run {
     const conv_plan *plan;
     const conv_args *args;
     char *own; /* weights of the taps that see */
     int64_t rows;
-} lines_run;
+} rows_run;
 
 /* An output channel's weights into `own`, or out of it. */
-static void row_copy(const lines_run *r, int64_t row)
+static void row_copy(const rows_run *r, int64_t row)
 {
     const conv_plan *plan = r->plan;
     const conv_desc *d = &plan->d;
-    const int64_t line = d->kernel[2] * conv_group_in(d), whole = row_floats(&plan->asked);
-    char *own = r->own + row * row_floats(d) * cpu_type_bytes(d->w);
+    const int64_t line = d->kernel[2] * conv_group_in(d), whole = row_weights(&plan->asked);
+    char *own = r->own + row * row_weights(d) * cpu_type_bytes(d->w);
 
     if (d->direction == CONV_BACKWARD_WEIGHTS && !plan->asked.accumulate)
         memset((float *)r->args->out + row * whole, 0, (size_t)whole * 4);
@@ -90,7 +91,7 @@ static void row_copy(const lines_run *r, int64_t row)
 
 static void rows_task(void *arg, int64_t task, int worker)
 {
-    const lines_run *r = arg;
+    const rows_run *r = arg;
     const int64_t end = least((task + 1) * r->rows, r->plan->d.out_channels);
 
     (void)worker;
@@ -101,8 +102,8 @@ static void rows_task(void *arg, int64_t task, int worker)
 static void rows_copy(const conv_plan *plan, cpu_threads *threads, const conv_args *args, void *workspace)
 {
     const conv_desc *d = &plan->d;
-    const int64_t bytes = row_floats(d->direction == CONV_BACKWARD_WEIGHTS ? &plan->asked : d) * cpu_type_bytes(d->w);
-    lines_run r = { plan, args, (char *)workspace + plan->taps_at, most(TASK_BYTES / bytes, 1) };
+    const int64_t bytes = row_weights(d->direction == CONV_BACKWARD_WEIGHTS ? &plan->asked : d) * cpu_type_bytes(d->w);
+    rows_run r = { plan, args, (char *)workspace + plan->taps_at, most(TASK_BYTES / bytes, 1) };
     cek__threads_run(threads, ceil_div(d->out_channels, r.rows), rows_task, &r);
 }
 

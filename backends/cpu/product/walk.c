@@ -190,13 +190,14 @@ static int64_t a_ahead_stretch(const cpu_ahead *a, int64_t steps, int64_t longes
     return groups > 0 ? least(most(steps / groups / CPU_RUN * CPU_RUN, 1), longest) : longest;
 }
 
-/* The rows of the next panel, at a pace that has them all asked for by the last of the tiles. */
+/* The rows of the next panel: whole at a pace that has all asked for by the last of the tiles, starts one a stretch. */
 static cpu_ahead rows_next(walk_rows ahead, const float *a, int64_t height, int64_t depth, int64_t lda, int64_t tiles,
                            int64_t stretch)
 {
-    cpu_ahead next = cpu_ahead_rows(a, height, ahead == WALK_ROW_STARTS ? CPU_FLOATS_AHEAD : depth, lda);
+    const bool starts = ahead == WALK_ROW_STARTS;
+    cpu_ahead next = cpu_ahead_rows(a, height, starts ? CPU_FLOATS_AHEAD : depth, lda);
     const int64_t wanted = tiles * CPU_FLOATS_AHEAD / height;
-    next.stretch = ahead == WALK_ROW_STARTS ? stretch : least(most(wanted / CPU_RUN * CPU_RUN, 1), stretch);
+    next.stretch = starts ? stretch : least(most(wanted / CPU_RUN * CPU_RUN, 1), stretch);
     return next;
 }
 

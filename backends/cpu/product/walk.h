@@ -91,9 +91,9 @@ typedef struct walk {
     bool a_across;       /* A's columns lie along memory: blocks of them are fetched, not of rows */
     bool b_along;        /* B's columns lie along memory and are transposed: none stay or are packed by tiles */
     bool columns;        /* tiles have a way for columns of A that lie the same distance apart */
-    walk_rows a_rows_ahead;
-    bool b_stays;         /* panels of A are so few that full ones of B are read where they lie, if lines allow it */
-    int a_bytes, b_bytes; /* of an element there */
+    walk_rows a_rows_ahead; /* where tiles read A's rows where they lie */
+    bool b_stays;           /* panels of A are so few that full ones of B are read where they lie, if lines allow it */
+    int a_bytes, b_bytes;   /* of an element there */
     const void *source;
 } walk;
 
