@@ -23,20 +23,14 @@ void ISA_NAME(load)(cpu_type type, int64_t n, const void *from, float *to)
     }
 }
 
-/* The last, partial vector of halves goes through an array. */
 V_INLINE void store(cpu_type type, int64_t n, const float *from, uint16_t *to)
 {
     int64_t i = 0;
 
-    for (; i + VL <= n; i += VL) {
-        const vf x = v_load(from + i);
-        *(vh_mem *)(to + i) = type == CPU_BF16 ? to_bf16(x) : to_f16(x);
-    }
-    if (i < n) {
-        const vf x = v_load_part(from + i, n - i);
-        const vh_mem out = type == CPU_BF16 ? to_bf16(x) : to_f16(x);
-        memcpy(to + i, &out, (size_t)(n - i) * sizeof *to);
-    }
+    for (; i + VL <= n; i += VL)
+        v_store_typed_part(type, to + i, VL, v_load(from + i));
+    if (i < n)
+        v_store_typed_part(type, to + i, n - i, v_load_part(from + i, n - i));
 }
 
 void ISA_NAME(store)(cpu_type type, int64_t n, const float *from, void *to)

@@ -100,6 +100,31 @@ V_INLINE vf v_load_typed_part(cpu_type type, const void *p, int64_t n)
     return v_load_typed(type, &lanes);
 }
 
+#if !defined CEK_ISA_AVX512
+static __attribute__((noinline, unused)) void lanes_store_16(void *p, int64_t n, vh_mem lanes)
+{
+    memcpy(p, &lanes, (size_t)n * 2);
+}
+#endif
+
+/* The first n floats (0 <= n <= VL) as elements of that type; what is behind them is not written. */
+V_INLINE void v_store_typed_part(cpu_type type, void *p, int64_t n, vf x)
+{
+    if (type == CPU_F32) {
+        v_store_part(p, n, x);
+        return;
+    }
+    const vh_mem h = type == CPU_BF16 ? to_bf16(x) : to_f16(x);
+#if defined CEK_ISA_AVX512
+    _mm256_mask_storeu_epi16(p, (__mmask16)((1u << n) - 1), (__m256i)h);
+#else
+    if (n == VL)
+        *(vh_mem *)p = h;
+    else
+        lanes_store_16(p, n, h);
+#endif
+}
+
 /* `call` with a constant for `type`, so that the choice is made once. */
 #define FOR_TYPE(type, call)              \
     switch (type) {                       \

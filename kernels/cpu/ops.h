@@ -107,14 +107,14 @@ typedef struct cpu_pool_kernels {
     /* dx = sum of dy[j] where index[j] is number[j] */
     void (*max_grad)(cpu_type type, int64_t channels, int count, const void *const *dy, const void *const *index,
                      const uint32_t *number, int index_bytes, int more, float *dx);
-    /* The same for a row of `outputs` windows, all in floats: place j of the first is at x[j], that of the next one
-     * `step` floats on; index in bytes, or NULL */
-    void (*max_row)(int64_t outputs, int64_t channels, int64_t step, int count, const void *const *x,
-                    const uint32_t *number, float *y, uint8_t *index);
+    /* The same for a row of `outputs` windows, y of `type`, too: place j of the first is at x[j], that of the next one
+     * `step` elements on; index in bytes, or NULL */
+    void (*max_row)(cpu_type type, int64_t outputs, int64_t channels, int64_t step, int count, const void *const *x,
+                    const uint32_t *number, void *y, uint8_t *index);
     /* the way back of such a row whose windows share no place: at dx[j] dy where index is number[j], else 0; `stream`:
-     * past the caches where it can be, and the caller drains */
-    void (*max_grad_row)(int64_t outputs, int64_t channels, int64_t step, int count, float *const *dx,
-                         const uint32_t *number, const float *dy, const uint8_t *index, int stream);
+     * floats past the caches where they can be, and the caller drains */
+    void (*max_grad_row)(cpu_type type, int64_t outputs, int64_t channels, int64_t step, int count, void *const *dx,
+                         const uint32_t *number, const void *dy, const uint8_t *index, int stream);
     /* y = (sum of x[j]) / divisor */
     void (*average)(cpu_type type, int64_t channels, int count, const void *const *x, float divisor, int more,
                     float *y);

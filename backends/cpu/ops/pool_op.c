@@ -9,7 +9,7 @@
  * position at once, and read them as they are stored; a position of f16 or bf16 is computed in its
  * worker's line of floats and stored from there.
  *
- * Maxima of floats go by rows: a kernel has all windows of a row that padding does not reach, and, backward, where
+ * Maxima go by rows: a kernel has all windows of a row that padding does not reach, and, backward, where
  * windows share no place, a window's gradient goes to its places instead of a place looking for its windows. The
  * numbers and their order are the same. */
 #include <stdio.h>
@@ -53,12 +53,13 @@ static void rows_plan(pool_op *p)
 {
     const int64_t span = p->in[2] + p->pad[2] - p->kernel[2];
 
-    if (!p->max || p->type != CEK_F32 || p->volume > PLACES || span < 0)
+    if (!p->max || p->volume > PLACES || span < 0)
         return;
     p->whole[0] = (p->pad[2] + p->stride[2] - 1) / p->stride[2];
     p->whole[1] = span / p->stride[2] + 1 < p->out[2] ? span / p->stride[2] + 1 : p->out[2];
     p->apart = true;
-    p->stream = p->batch * p->in[0] * p->in[1] * p->in[2] * p->channels * p->bytes >= STREAM_BYTES;
+    p->stream = p->type == CEK_F32 &&
+                p->batch * p->in[0] * p->in[1] * p->in[2] * p->channels * p->bytes >= STREAM_BYTES;
     for (int i = 0; i < 3; i++)
         p->apart &= p->kernel[i] == p->stride[i] && p->pad[i] == 0 && p->out[i] * p->kernel[i] <= p->in[i];
 }
@@ -274,12 +275,12 @@ static void forward_whole(const job *j, places *s, int64_t n, const int64_t o[3]
     for (int64_t a = d.begin; a < d.end; a++)
         for (int64_t b = h.begin; b < h.end; b++)
             for (int64_t c = 0; c < p->kernel[2]; c++) {
-                s->at[s->count] = (const float *)j->x + offset_of(p->in, n, a, b, left + c) * p->channels;
+                s->at[s->count] = j->x + offset_of(p->in, n, a, b, left + c) * p->channels * p->bytes;
                 s->number[s->count++] = number_of(p, a - o[0] * p->stride[0] + p->pad[0],
                                                   b - o[1] * p->stride[1] + p->pad[1], c);
             }
-    j->k->ops->pool->max_row(p->whole[1] - p->whole[0], p->channels, p->stride[2] * p->channels, s->count, s->at,
-                             s->number, (float *)j->y + out, j->index ? j->index + out : NULL);
+    j->k->ops->pool->max_row(type_of(p->type), p->whole[1] - p->whole[0], p->channels, p->stride[2] * p->channels,
+                             s->count, s->at, s->number, j->y + out * p->bytes, j->index ? j->index + out : NULL);
 }
 
 static void forward_rows(void *arg, int64_t begin, int64_t end, int worker)
@@ -326,8 +327,8 @@ static void zero(const job *j, int64_t n, int64_t a, int64_t b, int64_t from, in
 {
     const pool_op *p = j->p;
 
-    memset((float *)j->y + offset_of(p->in, n, a, b, from) * p->channels, 0,
-           (size_t)((to - from) * p->channels) * sizeof(float));
+    memset(j->y + offset_of(p->in, n, a, b, from) * p->channels * p->bytes, 0,
+           (size_t)((to - from) * p->channels * p->bytes));
 }
 
 /* Items are rows of windows: all of their places, the last ones those behind them that no window reads, too. */
@@ -335,7 +336,7 @@ static void backward_apart(void *arg, int64_t begin, int64_t end, int worker)
 {
     const job *j = arg;
     const pool_op *p = j->p;
-    float *at[PLACES];
+    void *at[PLACES];
     uint32_t number[PLACES];
 
     (void)worker;
@@ -352,12 +353,12 @@ static void backward_apart(void *arg, int64_t begin, int64_t end, int worker)
 
                 zero(j, n, a, b, read ? p->out[2] * p->kernel[2] : 0, p->in[2]);
                 for (int64_t c = 0; read && c < p->kernel[2]; c++) {
-                    at[count] = (float *)j->y + offset_of(p->in, n, a, b, c) * p->channels;
+                    at[count] = j->y + offset_of(p->in, n, a, b, c) * p->channels * p->bytes;
                     number[count++] = number_of(p, a - d.begin, b - h.begin, c);
                 }
             }
-        j->k->ops->pool->max_grad_row(p->out[2], p->channels, p->kernel[2] * p->channels, count, at, number,
-                                      (const float *)j->x + from, j->index + from, p->stream);
+        j->k->ops->pool->max_grad_row(type_of(p->type), p->out[2], p->channels, p->kernel[2] * p->channels, count, at,
+                                      number, j->x + from * p->bytes, j->index + from, p->stream);
     }
     if (p->stream)
         j->k->drain();
