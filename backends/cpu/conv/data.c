@@ -71,7 +71,7 @@ static walk_edge give_weights(const void *part, int64_t k, int64_t depth, int64_
 /* The rows of a spread product: each pixel of dy becomes one of dx, and the others of its cell, which are no window's,
  * zeros. */
 static void take_cells(const void *part, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c,
-                       int64_t ldc, const walk_scratch *scratch)
+                       int64_t ldc)
 {
     const product_part *p = part;
     const conv_call *call = p->owner;
@@ -87,7 +87,7 @@ static void take_cells(const void *part, int64_t row, int64_t rows, int64_t col,
             size[k] = o + 1 < d->out[k] ? d->stride[k] : d->in[k] - at[k];
         }
         const int64_t first = ((image * d->in[0] + at[0]) * d->in[1] + at[1]) * d->in[2] + at[2];
-        cek__epilogue(p->kernels, &p->e, first, 1, col, cols, c, ldc, scratch->line);
+        cek__epilogue(p->kernels, &p->e, first, 1, col, cols, c, ldc);
         for (int64_t j = 1; !d->accumulate && j < size[0] * size[1] * size[2]; j++) {
             const int64_t z = j / size[2] / size[1], y = j / size[2] % size[1], x = j % size[2];
             const int64_t pixel = first + (z * d->in[1] + y) * d->in[2] + x;

@@ -20,7 +20,7 @@ typedef struct scratch {
     const float **x, **w; /* of each tap that a pixel meets */
     /* converted pixels, where x or dy is not f32: a line of channels for each tap and one more */
     float *lines;
-    float *sums; /* a run of pixels, and two for the epilogue */
+    float *sums; /* a run of pixels */
 } scratch;
 
 typedef struct run {
@@ -67,7 +67,7 @@ static void run_size(const conv_plan *plan, run *r)
                        (d->direction == CONV_FORWARD || d->y == CPU_F32);
     r->pixels = floats ? most(RUN_FLOATS / r->stride / RUN_LEAST * RUN_LEAST, RUN_LEAST) : 1;
     r->n_parts = d->direction == CONV_BACKWARD_WEIGHTS ? least(r->lines, PARTS_MAX) : 0;
-    r->worker_bytes = 2 * (size_t)round_up(r->taps * 8, 64) + (size_t)((r->taps + 1 + 3 * r->pixels) * r->stride) * 4;
+    r->worker_bytes = 2 * (size_t)round_up(r->taps * 8, 64) + (size_t)((r->taps + 1 + r->pixels) * r->stride) * 4;
 }
 
 static void run_place(run *r, char *workspace)
@@ -175,7 +175,7 @@ static void run_make(const run *r, int64_t taps, int64_t pixel, int64_t pixels, 
     e.to.row_stride = e.ref_at.row_stride = step * c;
     /* neighbours are one long row, unless a bias is added to each */
     const int64_t rows = step == 1 && !e.bias ? 1 : pixels, cols = pixels / rows * c;
-    cek__epilogue(r->kernels, &e, 0, rows, 0, cols, s->sums, c, s->sums + r->pixels * r->stride);
+    cek__epilogue(r->kernels, &e, 0, rows, 0, cols, s->sums, c);
 }
 
 /* Forward and backward-data: lines of y or dx. */
@@ -226,14 +226,11 @@ static void parts_add(const run *r)
 {
     const conv_args *args = r->call->args;
     const int64_t n = (r->taps + 1) * r->stride;
-    scratch s;
 
-    scratch_at(r, 0, &s);
     for (int64_t part = 1; part < r->n_parts; part++)
         r->kernels->add(n, r->parts, r->parts + part * n, r->parts);
     for (int64_t tap = 0; tap < r->taps; tap++)
-        cek__epilogue(r->kernels, &r->e, tap, 1, 0, r->channels, r->parts + tap * r->stride, 0,
-                      s.sums + r->pixels * r->stride);
+        cek__epilogue(r->kernels, &r->e, tap, 1, 0, r->channels, r->parts + tap * r->stride, 0);
     if (args->dbias) {
         const float *sum = r->parts + r->taps * r->stride;
         if (r->call->plan->d.bias_accumulate)

@@ -79,7 +79,6 @@ static void lines_choose(const conv_desc *d, scatter_plan *s)
         s->images = most(least(least(fit, full), least(tasks / TASKS, d->batch)), 1);
     }
     s->sum_floats = round_up(s->images * s->lines * line, 16);
-    s->line_floats = 2 * round_up(is_whole(d, s) ? line : s->channels, 16);
 }
 
 static void sizes_choose(const conv_desc *d, const cpu_config *config, scatter_plan *s)
@@ -134,8 +133,7 @@ void cek__scatter_plan(conv_plan *plan)
     channels_choose(&plan->d, plan->config->kernels, s);
     lines_choose(&plan->d, s);
     sizes_choose(&plan->d, plan->config, s);
-    s->worker_bytes = cek__walk_scratch(&s->sizes, plan->config->kernels->nr, NULL, &none) +
-                      (size_t)(s->sum_floats + s->line_floats) * 4;
+    s->worker_bytes = cek__walk_scratch(&s->sizes, plan->config->kernels->nr, NULL, &none) + (size_t)s->sum_floats * 4;
     s->cost = cost_of(&plan->d, plan->config, s);
     s->packed_floats = packed_floats(&plan->d, plan->config, s);
     plan->workspace_bytes = (size_t)(plan->d.groups * s->blocks * s->packed_floats * 4) +
@@ -150,7 +148,7 @@ typedef struct task {
     int64_t tap;   /* columns from one tap to the next */
     float *packed; /* weights of the block: [block of k][panel][k][nr], where there are such */
     int64_t image, images, d, first, last;
-    float *sum, *line;
+    float *sum;
     walk_scratch scratch;
 } task;
 
@@ -207,7 +205,7 @@ static void taps_add(const task *t, int64_t w, const float *from, float *line)
 
 /* Takes finished rows: pixels of dy, each with a line of taps for one or more heights. */
 static void take_pixels(const void *part, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c,
-                        int64_t ldc, const walk_scratch *scratch)
+                        int64_t ldc)
 {
     const product_part *p = part;
     const task *t = p->owner;
@@ -215,7 +213,6 @@ static void take_pixels(const void *part, int64_t row, int64_t rows, int64_t col
     const int64_t taps = d->kernel[2] * t->tap, line = d->in[2] * t->channels, lines = t->last - t->first;
     const int64_t height = col / taps % d->kernel[1];
 
-    (void)scratch;
     for (int64_t left = rows, r = row, some; left > 0;
          left -= some, r += some, c += some * ldc) { /* of one line of dy */
         const int64_t image = r / d->out[2] / d->out[1] / d->out[0], at = r % d->out[2];
@@ -305,7 +302,7 @@ static void task_finish(const task *t)
                          .ref_at = { d->ref, stride, 1, 0 } };
 
     cek__epilogue(t->part.kernels, &e, ((t->image * d->in[0] + t->d) * d->in[1] + t->first) * in_line,
-                  t->images * (t->last - t->first) * in_line, col, cols, t->sum, cols, t->line);
+                  t->images * (t->last - t->first) * in_line, col, cols, t->sum, cols);
 }
 
 typedef struct run {
@@ -344,7 +341,6 @@ static void task_open(const run *r, int64_t number, int worker, task *t)
                               .owner = t };
     at += cek__walk_scratch(&s->sizes, plan->config->kernels->nr, at, &t->scratch);
     t->sum = (float *)(void *)at;
-    t->line = t->sum + s->sum_floats;
 }
 
 static void task_run(void *arg, int64_t number, int worker)

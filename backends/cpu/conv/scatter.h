@@ -17,7 +17,7 @@ typedef struct scatter_plan {
     int64_t heights; /* taps along h that one product serves */
     int64_t rows;    /* pixels of dy that it takes at most */
     walk_sizes sizes;
-    int64_t sum_floats, line_floats; /* of a task's part of dx; of the room that finishing takes */
+    int64_t sum_floats; /* of a task's part of dx */
     size_t worker_bytes;
     int64_t packed_floats; /* of the weights of a group's block, packed for all tasks; 0: each packs what it needs */
     double cost;           /* estimated cycles, of one worker */

@@ -22,7 +22,6 @@ typedef struct layout {
     int64_t row, plane;         /* of transformed images: of a tile, of a point */
     int64_t sum_row, sum_plane; /* the same of their products with the weights */
     int64_t panel, panel_plane; /* of weights that are kept at once: a panel, a point's */
-    int64_t line;               /* of an epilogue: two halves, each aligned */
     int64_t offsets;            /* of tables */
 } layout;
 
@@ -32,7 +31,6 @@ static layout layout_of(const winograd_plan *w, const cpu_kernels *kernels)
     layout l = { .row = walk_row_floats(w->from), .offsets = round_up(w->from, 16) };
 
     l.sum_row = (w->depth ? 1 : PANELS) * nr;
-    l.line = 2 * round_up(l.sum_row, 16);
     l.panel = (w->depth ? w->depth : w->from) * nr;
     /* the points of a square, too, fall into different sets */
     l.plane = walk_row_floats(tiles * l.row);
@@ -60,8 +58,8 @@ void cek__winograd_images_place(conv_plan *plan)
     winograd_plan *w = &plan->winograd;
     const cpu_kernels *kernels = plan->config->kernels;
     const layout l = layout_of(w, kernels);
-    /* a square of either kind, after which comes an epilogue's line, or what weights are turned in */
-    const int64_t square = w->planes * round_up(most(w->from, l.sum_row), 16) + l.line;
+    /* a square of either kind, or what weights are turned in */
+    const int64_t square = w->planes * round_up(most(w->from, l.sum_row), 16);
     const int64_t room = w->planes * l.sum_plane + most(square, cek__winograd_filters_room(kernels));
     const int64_t squares = w->planes * l.plane, weights = w->planes * l.panel_plane;
 
@@ -116,8 +114,7 @@ static void products(const run *r, int64_t tiles, int64_t columns, int64_t depth
 }
 
 /* A tile's outputs: those that are in the image, from its column `col` on. */
-static void output_store(const run *r, int64_t tile, int64_t col, int64_t cols, const float *m, float *square,
-                         float *line)
+static void output_store(const run *r, int64_t tile, int64_t col, int64_t cols, const float *m, float *square)
 {
     const winograd_plan *w = r->w;
     const int64_t *size = w->size, outputs = w->form->outputs, ld = r->l.sum_row;
@@ -127,20 +124,20 @@ static void output_store(const run *r, int64_t tile, int64_t col, int64_t cols, 
     w->form->output(cols, m, w->points * r->l.sum_plane, r->l.sum_plane, square, outputs * ld, ld);
     for (int64_t i = 0; i < least(outputs, size[0] - at[0]); i++)
         cek__epilogue(r->kernels, &r->e, (image * size[0] + at[0] + i) * size[1] + at[1],
-                      least(outputs, size[1] - at[1]), col, cols, square + i * outputs * ld, ld, line);
+                      least(outputs, size[1] - at[1]), col, cols, square + i * outputs * ld, ld);
 }
 
-/* Columns [col, col + cols) of tiles whose sums are complete, and behind them room for a line and a square. */
+/* Columns [col, col + cols) of tiles whose sums are complete, and behind them room for a square. */
 static void columns_store(const run *r, int64_t first, int64_t tiles, int64_t col, int64_t cols, float *m)
 {
     const winograd_plan *w = r->w;
-    float *line = m + w->planes * r->l.sum_plane, *square = line + r->l.line;
+    float *square = m + w->planes * r->l.sum_plane;
 
     for (int64_t t = 0; t < tiles; t++) {
         if (r->e.ref)
             cek__winograd_ahead(w, &r->ref, first + t + WINOGRAD_AHEAD, col, cols);
         cek__winograd_ahead(w, &r->to, first + t + WINOGRAD_AHEAD, col, cols);
-        output_store(r, first + t, col, cols, m + t * r->l.sum_row, square, line);
+        output_store(r, first + t, col, cols, m + t * r->l.sum_row, square);
     }
 }
 

@@ -29,7 +29,7 @@ typedef struct run {
     int32_t pixel_offset[4];      /* of a line of a tile of dy */
     float *parts;                 /* [split] */
     float *taps;                  /* of the first part: there, or the result itself */
-    float *scratch;               /* [worker]: transformed x and dy, sums, a square; or an epilogue's line */
+    float *scratch;               /* [worker]: transformed x and dy, sums, a square */
     const conv_args *args;
 } run;
 
@@ -61,8 +61,7 @@ void cek__winograd_weights_place(conv_plan *plan)
     const layout l = layout_of(plan);
 
     w->shared_floats = (size_t)(2 * round_up(w->block, 16) + w->splits * l.part);
-    w->worker_floats = (size_t)(w->planes * (l.x_plane + l.dy_plane + l.sum_plane) +
-                                most(w->planes * l.widest, 2 * round_up(w->from, 16)));
+    w->worker_floats = (size_t)(w->planes * (l.x_plane + l.dy_plane + l.sum_plane + l.widest));
 }
 
 /* A block: tiles, channels of dy, channels of x. */
@@ -197,12 +196,13 @@ static void taps_task(void *arg, int64_t out, int worker)
                          .accumulate = d->accumulate };
     float *taps = r->taps + out * l->taps, *bias = r->parts + l->bias + out;
 
+    (void)worker;
     for (int64_t split = 1; split < w->splits; split++) {
         r->kernels->add(l->taps, taps, taps + split * l->part, taps);
         *bias += bias[split * l->part];
     }
     if (!is_result(r->plan))
-        cek__epilogue(r->kernels, &e, 0, 9, 0, w->from, taps, w->from, r->scratch + (size_t)worker * w->worker_floats);
+        cek__epilogue(r->kernels, &e, 0, 9, 0, w->from, taps, w->from);
     if (r->args->dbias)
         r->args->dbias[out] = *bias + (d->bias_accumulate ? r->args->dbias[out] : 0);
 }

@@ -1,58 +1,107 @@
 /* epilogue.c - see epilogue.h.
  *
- * Owns: rows of a result on their way to memory. Must not know: blocks, tasks. */
+ * Owns: rows of a result on their way to memory. Must not know: blocks of products, tasks.
+ *
+ * What memory has as rows of floats goes there by one pass over all rows. All else goes by pieces, which stay in L1
+ * while they are finished, and then become what memory has. */
 #include "backends/cpu/product/epilogue.h"
 
 #include <string.h>
+
+#include "backends/cpu/sizes.h"
+
+enum {
+    PIECE = 1024, /* floats: 4 KiB, of which there may be three */
+    ACROSS = 32,  /* columns of a piece that lie along memory, so that a piece has as many of each */
+};
+
+typedef struct piece {
+    int64_t rows, cols;
+} piece;
 
 static char *element(const void *at, const gemm_matrix *m, int64_t row, int64_t col)
 {
     return (char *)at + (row * m->row_stride + col * m->col_stride) * cpu_type_bytes(m->type);
 }
 
-/* n elements, `stride` apart, to floats and back. */
-static void row_load(const cpu_kernels *kernels, cpu_type type, int64_t n, const char *from, int64_t stride, float *to)
+static int is_plain(const gemm_matrix *m)
 {
-    if (stride == 1) {
-        kernels->load(type, n, from, to);
-        return;
-    }
-    const int64_t bytes = stride * cpu_type_bytes(type);
-    for (int64_t i = 0; i < n; i++)
-        if (type == CPU_F32)
-            memcpy(to + i, from + i * bytes, 4);
-        else
-            kernels->load(type, 1, from + i * bytes, to + i);
+    return m->type == CPU_F32 && m->col_stride == 1;
 }
 
-static void row_store(const cpu_kernels *kernels, cpu_type type, int64_t n, const float *from, char *to, int64_t stride)
+/* Elements of a matrix to floats and back. */
+static void piece_load(const cpu_kernels *kernels, piece p, const gemm_matrix *m, const char *from, float *to,
+                       int64_t ld)
 {
-    if (stride == 1) {
-        kernels->store(type, n, from, to);
-        return;
+    const int64_t bytes = cpu_type_bytes(m->type);
+    float turned[PIECE] __attribute__((aligned(64)));
+
+    if (m->col_stride == 1) {
+        kernels->load_rows(m->type, p.rows, p.cols, from, m->row_stride, to, ld);
+    } else if (m->row_stride == 1) {
+        kernels->load_rows(m->type, p.cols, p.rows, from, m->col_stride, turned, p.rows);
+        kernels->transpose(p.cols, p.rows, turned, p.rows, to, ld);
+    } else {
+        for (int64_t i = 0; i < p.rows; i++)
+            for (int64_t j = 0; j < p.cols; j++)
+                kernels->load(m->type, 1, from + (i * m->row_stride + j * m->col_stride) * bytes, to + i * ld + j);
     }
-    const int64_t bytes = stride * cpu_type_bytes(type);
-    for (int64_t i = 0; i < n; i++)
-        if (type == CPU_F32)
-            memcpy(to + i * bytes, from + i, 4);
-        else
-            kernels->store(type, 1, from + i, to + i * bytes);
+}
+
+static void piece_store(const cpu_kernels *kernels, piece p, const gemm_matrix *m, const float *from, int64_t ld,
+                        char *to)
+{
+    const int64_t bytes = cpu_type_bytes(m->type);
+    float turned[PIECE] __attribute__((aligned(64)));
+
+    if (m->col_stride == 1) {
+        kernels->store_rows(m->type, p.rows, p.cols, from, ld, to, m->row_stride);
+    } else if (m->row_stride == 1) {
+        kernels->transpose(p.rows, p.cols, from, ld, turned, p.rows);
+        kernels->store_rows(m->type, p.cols, p.rows, turned, p.rows, to, m->col_stride);
+    } else {
+        for (int64_t i = 0; i < p.rows; i++)
+            for (int64_t j = 0; j < p.cols; j++)
+                kernels->store(m->type, 1, from + i * ld + j, to + (i * m->row_stride + j * m->col_stride) * bytes);
+    }
+}
+
+/* A piece from (row, col) on, whose sums are at `sums`; `width` floats are a row of it. */
+static void piece_finish(const cpu_kernels *kernels, const epilogue *e, piece p, int64_t row, int64_t col,
+                         const float *sums, int64_t ld, int64_t width)
+{
+    float floats[PIECE] __attribute__((aligned(64))), other[PIECE] __attribute__((aligned(64)));
+    char *c = element(e->c, &e->to, row, col);
+
+    if (e->act != CPU_ACT_NONE || e->bias || e->row_bias) {
+        kernels->finish(e->act, p.rows, p.cols, sums, ld, e->bias ? e->bias + col : NULL,
+                        e->row_bias ? e->row_bias + row : NULL, floats, width);
+        sums = floats, ld = width;
+    }
+    if (e->deriv != CPU_ACT_NONE) {
+        piece_load(kernels, p, &e->ref_at, element(e->ref, &e->ref_at, row, col), other, width);
+        kernels->deriv(e->deriv, p.rows, p.cols, sums, ld, other, width, floats, width);
+        sums = floats, ld = width;
+    }
+    if (e->accumulate) {
+        piece_load(kernels, p, &e->to, c, other, width);
+        for (int64_t i = 0; i < p.rows; i++)
+            kernels->add(p.cols, other + i * width, sums + i * ld, floats + i * width);
+        sums = floats, ld = width;
+    }
+    piece_store(kernels, p, &e->to, sums, ld, c);
 }
 
 void cek__epilogue(const cpu_kernels *kernels, const epilogue *e, int64_t row, int64_t rows, int64_t col, int64_t cols,
-                   const float *sums, int64_t ld, float *line)
+                   const float *sums, int64_t ld)
 {
-    const int plain = e->to.type == CPU_F32 && e->to.col_stride == 1;
-    const int ref_plain = e->ref_at.type == CPU_F32 && e->ref_at.col_stride == 1;
     const int nothing = e->act == CPU_ACT_NONE && !e->bias && !e->row_bias;
-    const int as_it_is = nothing && e->deriv == CPU_ACT_NONE && !e->accumulate;
-    float *other = line + (cols + 15) / 16 * 16;
+    const int derived = e->deriv != CPU_ACT_NONE;
 
-    /* all rows at once, which may be short, where they go to floats by one pass */
-    if (plain && !e->accumulate && (e->deriv == CPU_ACT_NONE || (nothing && ref_plain))) {
+    if (is_plain(&e->to) && !e->accumulate && (!derived || (nothing && is_plain(&e->ref_at)))) {
         float *c = (float *)(void *)element(e->c, &e->to, row, col);
         const int64_t ldc = e->to.row_stride;
-        if (e->deriv != CPU_ACT_NONE)
+        if (derived)
             kernels->deriv(e->deriv, rows, cols, sums, ld,
                            (const float *)(const void *)element(e->ref, &e->ref_at, row, col), e->ref_at.row_stride, c,
                            ldc);
@@ -61,38 +110,16 @@ void cek__epilogue(const cpu_kernels *kernels, const epilogue *e, int64_t row, i
                             e->row_bias ? e->row_bias + row : NULL, c, ldc);
         return;
     }
-    if (as_it_is && e->to.col_stride == 1) {
-        for (int64_t i = 0; i < rows; i++, sums += ld)
-            kernels->store(e->to.type, cols, sums, element(e->c, &e->to, row + i, col));
-        return;
-    }
-    /* and columns that are rows there, as those of sums that were made in exchanged roles */
-    if (as_it_is && e->to.type == CPU_F32 && e->to.row_stride == 1) {
+    /* columns that are rows there, as those of sums that were made in exchanged roles */
+    if (nothing && !derived && !e->accumulate && e->to.type == CPU_F32 && e->to.row_stride == 1) {
         kernels->transpose(rows, cols, sums, ld, (float *)(void *)element(e->c, &e->to, row, col), e->to.col_stride);
         return;
     }
 
-    for (int64_t i = 0; i < rows; i++, sums += ld) {
-        char *c = element(e->c, &e->to, row + i, col);
-        float *to = plain && !e->accumulate ? (float *)c : line;
-        if (to != sums || !nothing)
-            kernels->finish(e->act, 1, cols, sums, 0, e->bias ? e->bias + col : NULL,
-                            e->row_bias ? e->row_bias + row + i : NULL, to, 0);
-        if (e->deriv != CPU_ACT_NONE) {
-            const char *ref = element(e->ref, &e->ref_at, row + i, col);
-            if (!ref_plain)
-                row_load(kernels, e->ref_at.type, cols, ref, e->ref_at.col_stride, other);
-            kernels->deriv(e->deriv, 1, cols, to, 0, ref_plain ? (const float *)(const void *)ref : other, 0, to, 0);
-        }
-        if (e->accumulate && plain) {
-            kernels->add(cols, (float *)c, line, (float *)c);
-            continue;
-        }
-        if (e->accumulate) {
-            row_load(kernels, e->to.type, cols, c, e->to.col_stride, other);
-            kernels->add(cols, other, line, line);
-        }
-        if (to == line)
-            row_store(kernels, e->to.type, cols, line, c, e->to.col_stride);
-    }
+    const int64_t most_cols = e->to.col_stride == 1 ? PIECE : ACROSS;
+    const int64_t width = round_up(least(cols, most_cols), 16), height = PIECE / width;
+    for (int64_t i = 0; i < rows; i += height)
+        for (int64_t j = 0; j < cols; j += width)
+            piece_finish(kernels, e, (piece){ least(height, rows - i), least(width, cols - j) }, row + i, col + j,
+                         sums + i * ld + j, ld, width);
 }

@@ -19,9 +19,8 @@ typedef struct epilogue {
 
 /* cek__epilogue - takes the sums of rows [row, row + rows) x columns [col, col + cols); `sums` is
  * element (row, col). `sums` may be the place in C itself (f32, col_stride 1) where nothing is
- * accumulated. `line` has room for 2 x cols floats, each half aligned, for rows that are
- * computed one by one. */
+ * accumulated. */
 void cek__epilogue(const cpu_kernels *kernels, const epilogue *e, int64_t row, int64_t rows, int64_t col, int64_t cols,
-                   const float *sums, int64_t ld, float *line);
+                   const float *sums, int64_t ld);
 
 #endif

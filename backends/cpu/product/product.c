@@ -80,10 +80,10 @@ static int b_comes_ahead(const run *r)
 }
 
 void cek__product_take(const void *part, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c,
-                       int64_t ldc, const walk_scratch *scratch)
+                       int64_t ldc)
 {
     const product_part *p = part;
-    cek__epilogue(p->kernels, &p->e, row, rows, col, cols, c, ldc, scratch->line);
+    cek__epilogue(p->kernels, &p->e, row, rows, col, cols, c, ldc);
 }
 
 /* Few panels of A and a near B: what of it fills panels is not packed, if its rows begin with lines (walk.c). */
@@ -200,21 +200,17 @@ static void reduce_task(void *arg, int64_t task, int worker)
     const cpu_kernels *kernels = plan->config->kernels;
     const int64_t first = task * REDUCE_ROWS, last = least(first + REDUCE_ROWS, plan->batch * plan->m);
     const int64_t stride = plan->batch * plan->m * r->ld;
-    walk_scratch scratch;
     product_part p;
 
-    scratch_of(r, worker, &scratch);
+    (void)worker;
     for (int64_t i = first, rows; i < last; i += rows) {
         rows = least(last - i, plan->m - i % plan->m);
         part_open(r, i / plan->m, &p);
-        for (int64_t col = 0; col < plan->n; col += plan->sizes.nb) {
-            const int64_t cols = least(plan->sizes.nb, plan->n - col);
-            float *sum = r->partial + i * r->ld + col;
-            for (int64_t row = 0; row < rows; row++)
-                for (int64_t split = 1; split < plan->splits; split++)
-                    kernels->add(cols, sum + row * r->ld, sum + row * r->ld + split * stride, sum + row * r->ld);
-            r->source->take(&p, i % plan->m, rows, col, cols, sum, r->ld, &scratch);
-        }
+        float *sum = r->partial + i * r->ld;
+        for (int64_t row = 0; row < rows; row++)
+            for (int64_t split = 1; split < plan->splits; split++)
+                kernels->add(plan->n, sum + row * r->ld, sum + row * r->ld + split * stride, sum + row * r->ld);
+        r->source->take(&p, i % plan->m, rows, 0, plan->n, sum, r->ld);
     }
 }
 

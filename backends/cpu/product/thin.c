@@ -82,5 +82,5 @@ void cek__thin_walk(const product_part *p, const walk_task *t, int64_t kc, walk_
                 t->row_sum[row] += product.a[row * product.lda + i * product.step];
     }
     if (take)
-        take(p, t->row, t->rows, t->col, t->cols, t->c, t->ldc, s);
+        take(p, t->row, t->rows, t->col, t->cols, t->c, t->ldc);
 }

@@ -15,7 +15,7 @@ enum {
 typedef struct run {
     const gemm_plan *plan;
     const product_source *source;
-    float *scratch;          /* [worker][ROWS_MAX + 2][COLUMNS]: sums, and two lines for the epilogue */
+    float *scratch;          /* [worker][ROWS_MAX][COLUMNS]: sums */
     int64_t columns, blocks; /* columns of a task; tasks of a product */
 } run;
 
@@ -27,7 +27,7 @@ int cek__gemm_is_vector(const gemm_desc *d)
 
 size_t cek__gemm_vector_workspace(int workers)
 {
-    return (size_t)workers * (ROWS_MAX + 2) * COLUMNS * 4;
+    return (size_t)workers * ROWS_MAX * COLUMNS * 4;
 }
 
 static void columns_task(void *arg, int64_t task, int worker)
@@ -36,7 +36,7 @@ static void columns_task(void *arg, int64_t task, int worker)
     const gemm_desc *d = &r->plan->d;
     const cpu_kernels *kernels = r->plan->product.config->kernels;
     const int64_t col = task % r->blocks * r->columns, cols = least(r->columns, d->n - col);
-    float *scratch = r->scratch + (int64_t)worker * (ROWS_MAX + 2) * COLUMNS, *sums = scratch;
+    float *sums = r->scratch + (int64_t)worker * ROWS_MAX * COLUMNS;
     product_part p = { .kernels = kernels, .owner = r->source->owner, .index = task / r->blocks };
     int64_t ld = COLUMNS;
 
@@ -47,7 +47,7 @@ static void columns_task(void *arg, int64_t task, int worker)
     }
     kernels->dots(d->m, cols, d->k, p.a.at, d->a.row_stride, (const float *)p.b.at + col * d->b.col_stride,
                   d->b.col_stride, sums, ld);
-    cek__epilogue(kernels, &p.e, 0, d->m, col, cols, sums, ld, scratch + ROWS_MAX * COLUMNS);
+    cek__epilogue(kernels, &p.e, 0, d->m, col, cols, sums, ld);
 }
 
 void cek__gemm_vector_run(const gemm_plan *plan, cpu_threads *threads, const product_source *source, void *workspace)

@@ -38,7 +38,7 @@ size_t cek__walk_scratch(const walk_sizes *s, int64_t nr, void *base, walk_scrat
     out->b = part_of(&at, s->b_floats * 4);
     out->edge = part_of(&at, s->edge_floats * 4);
     out->edge_offset = part_of(&at, s->kc * 4);
-    out->line = part_of(&at, 4 * round_up(s->nb, 16) * 4);
+    out->line = part_of(&at, round_up(s->nb, 16) * 4);
     out->c = part_of(&at, s->c_floats * 4);
     return (size_t)(at - (uintptr_t)base);
 }
@@ -245,12 +245,12 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
 }
 
 /* An empty sum: zeros, or what was there. */
-static void walk_empty(const walk *w, const walk_task *t, const walk_scratch *s)
+static void walk_empty(const walk *w, const walk_task *t)
 {
     for (int64_t i = 0; i < t->rows && !t->add; i++)
         memset(t->c + i * t->ldc, 0, (size_t)t->cols * 4);
     if (w->take)
-        w->take(w->source, t->row, t->rows, t->col, t->cols, t->c, t->ldc, s);
+        w->take(w->source, t->row, t->rows, t->col, t->cols, t->c, t->ldc);
 }
 
 /* The memory of the rows from i on: where A is kept for several blocks of B, all have their own. */
@@ -354,7 +354,7 @@ void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
     const int64_t end = t->k + t->depth, nc = w->nc ? w->nc : t->cols;
 
     if (t->depth == 0) {
-        walk_empty(w, t, s);
+        walk_empty(w, t);
         return;
     }
     for (int64_t k = t->k; k < end; k += w->kc)
@@ -381,7 +381,7 @@ void cek__walk(const walk *w, const walk_task *t, const walk_scratch *s)
                 tiles(w, rows, cols, lda, depth, c, t->ldc, store, &f, b, &at);
                 b.lies = NULL;
                 if (w->take && k + depth == end)
-                    w->take(w->source, t->row + i, rows, t->col + col, cols, c, t->ldc, s);
+                    w->take(w->source, t->row + i, rows, t->col + col, cols, c, t->ldc);
             }
         }
     if (t->stream)

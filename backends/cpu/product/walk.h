@@ -38,7 +38,7 @@ typedef struct walk_scratch {
     float *a, *b;                     /* packing space */
     float *edge;                      /* that of B's last panel, where asked for */
     int32_t *edge_offset;             /* kc: b_offset of that panel, if it is apart */
-    float *line;                      /* 4 x nb */
+    float *line;                      /* a row of B's, on its way */
     float *c;                         /* c_floats */
 } walk_scratch;
 
@@ -61,7 +61,7 @@ typedef walk_edge walk_give_b(const void *source, int64_t k, int64_t depth, int6
 
 /* Takes a block of rows once its sums are complete. */
 typedef void walk_take(const void *source, int64_t row, int64_t rows, int64_t col, int64_t cols, const float *c,
-                       int64_t ldc, const walk_scratch *scratch);
+                       int64_t ldc);
 
 /* Where element (row, col) of A or B is, and the distance of rows, of a turned B columns, in bytes: what this block
  * or a later one reads. */
