@@ -212,11 +212,9 @@ typedef struct cpu_kernels {
      * panel is filled up with zeros. */
     void (*panels)(cpu_type type, int64_t depth, int64_t columns, int64_t width, const void *from, int64_t ld,
                    float *to, int64_t panel);
-    /* n elements, or rows of as many, ld elements apart, to and from f32; rounds to nearest even, keeps NaN */
+    /* n elements to and from f32; rounds to nearest even, keeps NaN */
     void (*load)(cpu_type type, int64_t n, const void *from, float *to);
     void (*store)(cpu_type type, int64_t n, const float *from, void *to);
-    void (*load_rows)(cpu_type type, int64_t rows, int64_t n, const void *from, int64_t ld, float *to, int64_t ldto);
-    void (*store_rows)(cpu_type type, int64_t rows, int64_t n, const float *from, int64_t ld, void *to, int64_t ldto);
     /* y = act(x + bias + row_bias), bias NULL or n values, row_bias NULL or one for each row; y = x * act'(ref): rows
      * of n elements, ld floats apart; to = x + y: n elements. In place allowed */
     void (*finish)(cpu_act act, int64_t rows, int64_t n, const float *x, int64_t ldx, const float *bias,

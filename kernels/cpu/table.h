@@ -31,7 +31,5 @@ void ISA_NAME(depthwise_add_f32)(int64_t pixels, int64_t taps, int64_t channels,
 extern const cpu_winograd ISA_NAME(winograd_f32)[CPU_WINOGRADS];
 void ISA_NAME(load)(cpu_type type, int64_t n, const void *from, float *to);
 void ISA_NAME(store)(cpu_type type, int64_t n, const float *from, void *to);
-void ISA_NAME(load_rows)(cpu_type type, int64_t rows, int64_t n, const void *from, int64_t ld, float *to, int64_t ldto);
-void ISA_NAME(store_rows)(cpu_type type, int64_t rows, int64_t n, const float *from, int64_t ld, void *to, int64_t ldto);
 
 #endif

@@ -24,6 +24,21 @@ static char *element(const void *at, const gemm_matrix *m, int64_t row, int64_t 
     return (char *)at + (row * m->row_stride + col * m->col_stride) * cpu_type_bytes(m->type);
 }
 
+/* Rows of n elements, `bytes` apart in memory. */
+static void rows_load(const cpu_kernels *kernels, cpu_type type, int64_t rows, int64_t n, const char *from,
+                      int64_t bytes, float *to, int64_t ld)
+{
+    for (int64_t i = 0; i < rows; i++, from += bytes, to += ld)
+        kernels->load(type, n, from, to);
+}
+
+static void rows_store(const cpu_kernels *kernels, cpu_type type, int64_t rows, int64_t n, const float *from,
+                       int64_t ld, char *to, int64_t bytes)
+{
+    for (int64_t i = 0; i < rows; i++, from += ld, to += bytes)
+        kernels->store(type, n, from, to);
+}
+
 static int is_plain(const gemm_matrix *m)
 {
     return m->type == CPU_F32 && m->col_stride == 1;
@@ -37,9 +52,9 @@ static void piece_load(const cpu_kernels *kernels, piece p, const gemm_matrix *m
     float turned[PIECE] __attribute__((aligned(64)));
 
     if (m->col_stride == 1) {
-        kernels->load_rows(m->type, p.rows, p.cols, from, m->row_stride, to, ld);
+        rows_load(kernels, m->type, p.rows, p.cols, from, m->row_stride * bytes, to, ld);
     } else if (m->row_stride == 1) {
-        kernels->load_rows(m->type, p.cols, p.rows, from, m->col_stride, turned, p.rows);
+        rows_load(kernels, m->type, p.cols, p.rows, from, m->col_stride * bytes, turned, p.rows);
         kernels->transpose(p.cols, p.rows, turned, p.rows, to, ld);
     } else {
         for (int64_t i = 0; i < p.rows; i++)
@@ -55,10 +70,10 @@ static void piece_store(const cpu_kernels *kernels, piece p, const gemm_matrix *
     float turned[PIECE] __attribute__((aligned(64)));
 
     if (m->col_stride == 1) {
-        kernels->store_rows(m->type, p.rows, p.cols, from, ld, to, m->row_stride);
+        rows_store(kernels, m->type, p.rows, p.cols, from, ld, to, m->row_stride * bytes);
     } else if (m->row_stride == 1) {
         kernels->transpose(p.rows, p.cols, from, ld, turned, p.rows);
-        kernels->store_rows(m->type, p.cols, p.rows, turned, p.rows, to, m->col_stride);
+        rows_store(kernels, m->type, p.cols, p.rows, turned, p.rows, to, m->col_stride * bytes);
     } else {
         for (int64_t i = 0; i < p.rows; i++)
             for (int64_t j = 0; j < p.cols; j++)
