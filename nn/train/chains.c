@@ -46,5 +46,5 @@ cek_status cek__rounding_make(cek_device *device, cek_dtype low, uint64_t count,
 {
     const cek_pointwise_instruction copy = { .code = CEK_PW_COPY };
 
-    return make(device, CEK_F32, low, count, CEK__SHARD_UNIT * sizeof(uint16_t), 1, &copy, 1, out);
+    return make(device, CEK_F32, low, count, CEK__ROUNDED_ALIGN, 1, &copy, 1, out);
 }

@@ -9,6 +9,16 @@
 #include "nn/train/chains.h"
 #include "nn/train/lamb.h"
 #include "nn/train/room.h"
+#include "nn/train/shards.h"
+
+/* Elements of the shard that one operation updates: those that are read as they are, or those behind them, of which it
+ * makes the rounded copies. LAMB's are all of them, and its step is not yet what is rounded. */
+typedef struct part {
+    uint64_t first, count;
+    bool rounds;
+    cek_op *op;
+} part;
+enum { PARTS = 2 };
 
 struct cek__shard_optimizer {
     cek_device *device;
@@ -16,12 +26,14 @@ struct cek__shard_optimizer {
     uint64_t count, moment_bytes;
     cek__range *ranges;
     size_t range_count;
-    cek_op *op;
-    uint64_t op_workspace;
-    cek__chain_op clip, average, rounding;
-    uint64_t exact;   /* elements in front of those with rounded copies */
-    cek__lamb *lamb;  /* NULL: another algorithm */
-    cek_memory *step; /* where Adam's step is written for LAMB */
+    part parts[PARTS];
+    size_t part_count;
+    uint64_t op_workspace; /* the largest of the parts' */
+    cek__chain_op clip, average;
+    cek__chain_op rounding; /* where no part rounds */
+    uint64_t exact;         /* elements in front of those with rounded copies */
+    cek__lamb *lamb;        /* NULL: another algorithm */
+    cek_memory *step;       /* where Adam's step is written for LAMB */
     cek_memory *moments[CEK__MOMENTS], *state, *workspace;
 };
 
@@ -42,17 +54,37 @@ size_t cek__rules_moments(const cek__rules *r)
 
 /* ---- life ---- */
 
+/* The parts of a shard, without their operations; how many. */
+static size_t parts_of(const cek__rules *r, const cek__shard *shard, part parts[PARTS])
+{
+    const uint64_t count = cek__shard_elements(shard);
+    const cek__halves halves = cek__layout_halves(r->layout, shard->bucket, shard->first, shard->end);
+    size_t n = 0;
+
+    if (cek__rules_scale_parameters(r)) {
+        parts[0] = (part){ .count = count };
+        return 1;
+    }
+    if (halves.exact > 0 || halves.rounded == 0)
+        parts[n++] = (part){ .count = halves.exact };
+    if (halves.rounded > 0)
+        parts[n++] = (part){ .first = halves.exact, .count = halves.rounded, .rounds = true };
+    return n;
+}
+
 cek_status cek__shard_optimizer_bytes(const cek__rules *r, const cek__shard *shard, uint64_t *out)
 {
     cek_status st;
     const uint64_t bytes = cek__aligned(cek__shard_elements(shard) * cek_dtype_bytes(r->layout->type));
     const bool lamb = cek__rules_scale_parameters(r);
     cek__range *ranges = NULL;
+    part parts[PARTS];
     size_t count;
 
     *out = 0;
     CEK_TRY(cek__rules_ranges(r, shard, &ranges, &count));
-    *out = (cek__rules_moments(r) + lamb) * bytes + CEK__COUNTER_BYTES + (lamb ? cek__lamb_bytes(count) : 0);
+    *out = (cek__rules_moments(r) + lamb) * bytes + parts_of(r, shard, parts) * CEK__COUNTER_BYTES +
+           (lamb ? cek__lamb_bytes(count) : 0);
 out:
     free(ranges);
     return st;
@@ -88,7 +120,24 @@ out:
     return st;
 }
 
-static cek_status op_make(cek__shard_optimizer *s)
+/* What is updated of a part, counted from its first element. */
+static uint32_t ranges_of(const cek__shard_optimizer *s, const part *p, cek_param_range *out)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < s->range_count; i++) {
+        const cek__range *r = &s->ranges[i];
+        const uint64_t begin = r->begin > p->first ? r->begin : p->first;
+        const uint64_t end = r->end < p->first + p->count ? r->end : p->first + p->count;
+        if (begin < end)
+            out[count++] = (cek_param_range){ .begin = begin - p->first,
+                                              .end = end - p->first,
+                                              .group = s->lamb != NULL ? (uint32_t)CEK__GROUP_UNIT : r->group };
+    }
+    return count;
+}
+
+static cek_status op_make(cek__shard_optimizer *s, part *p)
 {
     cek_status st;
     const cek_optimizer *o = &s->rules->optimizer;
@@ -99,9 +148,10 @@ static cek_status op_make(cek__shard_optimizer *s)
                 .kind = CEK_OP_OPTIMIZER,
                 .operands = CEK_BIT(CEK_OPTIMIZER_PARAM) | CEK_BIT(CEK_OPTIMIZER_GRAD) | CEK_BIT(CEK_OPTIMIZER_STATE) |
                             CEK_BIT(CEK_OPTIMIZER_STEP) |
-                            (cek__rules_scale_gradients(s->rules) ? CEK_BIT(CEK_OPTIMIZER_UPDATE) : 0) },
-        .count = s->count,
-        .range_count = (uint32_t)s->range_count,
+                            (cek__rules_scale_gradients(s->rules) ? CEK_BIT(CEK_OPTIMIZER_UPDATE) : 0) |
+                            (p->rounds ? CEK_BIT(CEK_OPTIMIZER_LOW) : 0),
+                .align = p->rounds ? CEK__ROUNDED_ALIGN : 0 },
+        .count = p->count,
         .range_size = sizeof *ranges,
         .momentum = o->momentum,
         .dampening = o->dampening,
@@ -109,20 +159,30 @@ static cek_status op_make(cek__shard_optimizer *s)
         .algorithm = cek__algorithm_of(o),
         .flags = o->flags,
         .type = s->rules->layout->type,
+        .low_type = p->rounds ? s->rules->layout->low : CEK_DTYPE_NONE,
         .decay = o->algorithm == CEK_OPTIMIZER_RMSPROP ? o->alpha : o->lr_decay,
     };
     CEK_TRY(cek__calloc(s->range_count + 1, sizeof *ranges, &ranges));
-    for (size_t i = 0; i < s->range_count; i++)
-        ranges[i] = (cek_param_range){ .begin = s->ranges[i].begin,
-                                       .end = s->ranges[i].end,
-                                       .group = s->lamb != NULL ? (uint32_t)CEK__GROUP_UNIT : s->ranges[i].group };
     desc.ranges = ranges;
+    desc.range_count = ranges_of(s, p, ranges);
     for (size_t i = 0; i < CEK__MOMENT_AVERAGE; i++)
         desc.op.operands |= has(s->rules, i) ? CEK_BIT(moment_slots[i]) : 0;
-    CEK_TRY(cek_op_make(s->device, &desc.op, &info, &s->op));
-    s->op_workspace = info.workspace_bytes;
+    CEK_TRY(cek_op_make(s->device, &desc.op, &info, &p->op));
+    s->op_workspace = info.workspace_bytes > s->op_workspace ? info.workspace_bytes : s->op_workspace;
 out:
     free(ranges);
+    return st;
+}
+
+/* A device may know no rounded copies: they are made by an operation of their own then. */
+static cek_status part_make(cek__shard_optimizer *s, part *p)
+{
+    cek_status st = op_make(s, p);
+
+    if (st == CEK_UNSUPPORTED && p->rounds) {
+        p->rounds = false;
+        st = op_make(s, p);
+    }
     return st;
 }
 
@@ -154,14 +214,16 @@ static cek_status ops_make(cek__shard_optimizer *s, cek_stream *stream, const ce
 
     if (cek__rules_scale_parameters(s->rules))
         CEK_TRY(cek__lamb_create(s->device, stream, s->rules, s->ranges, s->range_count, &s->lamb));
-    CEK_TRY(op_make(s));
+    s->exact = halves.exact;
+    s->part_count = parts_of(s->rules, shard, s->parts);
+    for (size_t i = 0; i < s->part_count; i++)
+        CEK_TRY(part_make(s, &s->parts[i]));
+    if (halves.rounded > 0 && !s->parts[s->part_count - 1].rounds)
+        CEK_TRY(cek__rounding_make(s->device, layout->low, halves.rounded, &s->rounding));
     if (s->rules->max_value > 0)
         CEK_TRY(clip_make(s));
     if (s->rules->average > 0)
         CEK_TRY(average_make(s));
-    s->exact = halves.exact;
-    if (halves.rounded > 0)
-        CEK_TRY(cek__rounding_make(s->device, layout->low, halves.rounded, &s->rounding));
     return CEK_OK;
 out:
     return cek__fail_prefix(st, "optimizer of %llu parameters", (unsigned long long)s->count);
@@ -185,7 +247,7 @@ static cek_status memory_make(cek__shard_optimizer *s, cek_stream *stream, cek_r
     if (s->rules->average > 0)
         CEK_TRY(cek_stream_copy(stream, cek_memory_ref(s->moments[CEK__MOMENT_AVERAGE]), stream, parameters,
                                 s->moment_bytes));
-    CEK_TRY(filled(s->device, stream, CEK_F32, 0, CEK__COUNTER_BYTES, &s->state));
+    CEK_TRY(filled(s->device, stream, CEK_F32, 0, s->part_count * CEK__COUNTER_BYTES, &s->state));
     if (s->lamb != NULL)
         CEK_TRY(filled(s->device, stream, type, 0, s->moment_bytes, &s->step));
 out:
@@ -219,7 +281,8 @@ void cek__shard_optimizer_free(cek__shard_optimizer *s)
     if (!s)
         return;
     cek__lamb_free(s->lamb);
-    cek_op_free(s->device, s->op);
+    for (size_t i = 0; i < s->part_count; i++)
+        cek_op_free(s->device, s->parts[i].op);
     cek_op_free(s->device, s->clip.op);
     cek_op_free(s->device, s->average.op);
     cek_op_free(s->device, s->rounding.op);
@@ -277,16 +340,27 @@ static cek_cmd rounding_command(const cek__shard_optimizer *s, const cek__update
     return command(s->rounding.op, operands, CEK_POINTWISE_OUT + 1, ref_or_none(s->workspace));
 }
 
-static cek_cmd step_command(const cek__shard_optimizer *s, const cek__update_place *at, cek_ref *operands)
+static cek_ref behind(cek_ref at, uint64_t bytes)
 {
-    operands[CEK_OPTIMIZER_PARAM] = s->lamb != NULL ? cek_memory_ref(s->step) : at->parameters;
-    operands[CEK_OPTIMIZER_GRAD] = at->gradients;
+    at.offset += at.mem != NULL ? bytes : 0;
+    return at;
+}
+
+static cek_cmd step_command(const cek__shard_optimizer *s, size_t number, const cek__update_place *at,
+                            cek_ref *operands)
+{
+    const part *p = &s->parts[number];
+    const uint64_t first = p->first * cek_dtype_bytes(s->rules->layout->type);
+
+    operands[CEK_OPTIMIZER_PARAM] = behind(s->lamb != NULL ? cek_memory_ref(s->step) : at->parameters, first);
+    operands[CEK_OPTIMIZER_GRAD] = behind(at->gradients, first);
     for (size_t i = 0; i < CEK__MOMENT_AVERAGE; i++)
-        operands[moment_slots[i]] = ref_or_none(s->moments[i]);
-    operands[CEK_OPTIMIZER_STATE] = cek_memory_ref(s->state);
+        operands[moment_slots[i]] = behind(ref_or_none(s->moments[i]), first);
+    operands[CEK_OPTIMIZER_LOW] = p->rounds ? at->rounded : (cek_ref){ NULL, 0 };
+    operands[CEK_OPTIMIZER_STATE] = behind(cek_memory_ref(s->state), number * CEK__COUNTER_BYTES);
     operands[CEK_OPTIMIZER_STEP] = at->step_block;
     operands[CEK_OPTIMIZER_UPDATE] = cek__rules_scale_gradients(s->rules) ? at->update_block : (cek_ref){ NULL, 0 };
-    return command(s->op, operands, CEK_OPTIMIZER_MEAN + 1, ref_or_none(s->workspace));
+    return command(p->op, operands, CEK_OPTIMIZER_MEAN + 1, ref_or_none(s->workspace));
 }
 
 typedef cek_cmd command_fn(const cek__shard_optimizer *s, const cek__update_place *at, cek_ref *operands);
@@ -299,6 +373,19 @@ static cek_status run(const cek__shard_optimizer *s, cek_stream *stream, const c
     return cek_stream_run(stream, c.op, c.operands, c.operand_count, c.workspace);
 }
 
+static cek_status parts_run(const cek__shard_optimizer *s, cek_stream *stream, const cek__update_place *at)
+{
+    cek_status st = CEK_OK;
+
+    for (size_t i = 0; i < s->part_count; i++) {
+        cek_ref operands[CEK__UPDATE_SLOTS] = { { NULL, 0 } };
+        cek_cmd c = step_command(s, i, at, operands);
+        CEK_TRY(cek_stream_run(stream, c.op, c.operands, c.operand_count, c.workspace));
+    }
+out:
+    return st;
+}
+
 cek_status cek__shard_optimizer_prepare(cek__shard_optimizer *s, cek_stream *stream, const cek__update_place *at)
 {
     cek_status st = CEK_OK;
@@ -308,7 +395,7 @@ cek_status cek__shard_optimizer_prepare(cek__shard_optimizer *s, cek_stream *str
     if (s->lamb == NULL)
         return CEK_OK;
     CEK_TRY(cek_stream_fill(stream, cek_memory_ref(s->step), 0, 4, s->moment_bytes));
-    CEK_TRY(run(s, stream, at, step_command));
+    CEK_TRY(parts_run(s, stream, at));
     CEK_TRY(cek__lamb_decay(s->lamb, stream, at->parameters, cek_memory_ref(s->step)));
 out:
     return st;
@@ -322,7 +409,7 @@ cek_status cek__shard_optimizer_update(cek__shard_optimizer *s, cek_stream *stre
     if (s->lamb != NULL)
         CEK_TRY(cek__lamb_apply(s->lamb, stream, at->parameters, cek_memory_ref(s->step), at->step_block, squares));
     else
-        CEK_TRY(run(s, stream, at, step_command));
+        CEK_TRY(parts_run(s, stream, at));
     if (s->rounding.op != NULL)
         CEK_TRY(run(s, stream, at, rounding_command));
     if (s->average.op != NULL)
@@ -338,7 +425,8 @@ uint32_t cek__shard_optimizer_commands(const cek__shard_optimizer *s, const cek_
 
     if (s->clip.op != NULL)
         out[count] = clip_command(s, at, operands[count]), count++;
-    out[count] = step_command(s, at, operands[count]), count++;
+    for (size_t i = 0; i < s->part_count; i++)
+        out[count] = step_command(s, i, at, operands[count]), count++;
     if (s->rounding.op != NULL)
         out[count] = rounding_command(s, at, operands[count]), count++;
     if (s->average.op != NULL)
@@ -366,7 +454,9 @@ cek_status cek__shard_optimizer_write(cek__shard_optimizer *s, cek_stream *strea
     for (size_t i = 0; i < CEK__MOMENTS; i++)
         if (s->moments[i])
             CEK_TRY(cek_stream_upload(stream, cek_memory_ref(s->moments[i]), state->moments[i], s->moment_bytes));
-    CEK_TRY(cek_stream_upload(stream, cek_memory_ref(s->state), state->counter, CEK__COUNTER_BYTES));
+    for (size_t i = 0; i < s->part_count; i++) /* which count alike */
+        CEK_TRY(cek_stream_upload(stream, behind(cek_memory_ref(s->state), i * CEK__COUNTER_BYTES), state->counter,
+                                  CEK__COUNTER_BYTES));
     CEK_TRY(cek_stream_sync(stream, CEK_FOREVER));
 out:
     return st;

@@ -45,7 +45,7 @@ CEK__CHECKED cek_status cek__shard_optimizer_update(cek__shard_optimizer *optimi
                                                     const cek__update_place *place, const double *squares);
 
 /* Both parts as commands, with operands that the caller keeps; how many. Not of LAMB. */
-enum { CEK__UPDATE_COMMANDS = 4, CEK__UPDATE_SLOTS = CEK_OPTIMIZER_MEAN + 1 };
+enum { CEK__UPDATE_COMMANDS = 5, CEK__UPDATE_SLOTS = CEK_OPTIMIZER_MEAN + 1 };
 typedef cek_ref cek__update_operands[CEK__UPDATE_COMMANDS][CEK__UPDATE_SLOTS];
 uint32_t cek__shard_optimizer_commands(const cek__shard_optimizer *optimizer, const cek__update_place *place,
                                        cek__update_operands operands, cek_cmd *out);

@@ -9,7 +9,8 @@
 #include "core/base/export.h"
 
 enum {
-    CEK__SHARD_UNIT = 64, /* elements: 256 bytes of f32, the alignment of operands */
+    CEK__SHARD_UNIT = 64,                     /* elements: 256 bytes of f32, the alignment of operands ... */
+    CEK__ROUNDED_ALIGN = CEK__SHARD_UNIT * 2, /* bytes: that of rounded copies, which have 16 bits */
     /* A smaller bucket has one owner, and contributions come to it through branches (branches.h): what copies cost
      * besides their bytes is most of what they cost. */
     CEK__SHARD_LEAST = 64 * 1024,

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "core/device/device.h"
+#include "nn/train/shards.h"
 #include "tests/suite.h"
 #include "types_bench.h"
 
@@ -287,6 +288,80 @@ START_TEST(steps_go_on_with_other_owners)
 }
 END_TEST
 
+/* ---- who rounds ---- */
+
+static struct {
+    cek_plugin table;
+    const cek_plugin *own;
+    bool refuses;
+    int updates, casts; /* operations that were asked for: updates that round, and casts of what updates have left */
+} rounding;
+
+static bool updates_and_rounds(const cek_op_desc *desc)
+{
+    return desc->kind == CEK_OP_OPTIMIZER && desc->operands & CEK_BIT(CEK_OPTIMIZER_LOW);
+}
+
+static cek_status rounding_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
+{
+    *out = NULL;
+    rounding.updates += updates_and_rounds(desc);
+    rounding.casts += desc->kind == CEK_OP_POINTWISE && desc->align == CEK__ROUNDED_ALIGN;
+    if (rounding.refuses && updates_and_rounds(desc))
+        return (cek_status)CEK_UNSUPPORTED;
+    return rounding.own->op_create(dev, desc, info, out);
+}
+
+typedef struct trained {
+    float *masters, *copies; /* all parameters: as their owner has them, and as it computes with them */
+    uint64_t bytes;          /* of each */
+} trained;
+
+static trained trained_by(bool refuses, cek_dtype type)
+{
+    team t;
+    cek_model *m = network(NET);
+    cek_trainer *trainer;
+    trained all;
+
+    team_open(&t, "cpu:0");
+    rounding.own = t.devices[0]->plugin;
+    rounding.table = *rounding.own;
+    rounding.table.op_create = rounding_create;
+    rounding.refuses = refuses;
+    rounding.updates = rounding.casts = 0;
+    t.devices[0]->plugin = &rounding.table;
+    trainer = trainer_with(m, &t, type, CEK_SHARES_EQUAL, &adam);
+    for (int i = 0; i < 4; i++)
+        (void)step_loss(trainer);
+    all.masters = masters_of(trainer, m, &all.bytes);
+    all.copies = parameters_of(trainer, m, 0, &all.bytes);
+    cek_trainer_free(trainer);
+    t.devices[0]->plugin = rounding.own;
+    team_close(&t);
+    cek_model_free(m);
+    return all;
+}
+
+/* Updates make copies as they go, in one pass; a device may know none, and casts what they leave. */
+START_TEST(copies_are_the_same_whether_updates_make_them_or_casts)
+{
+    trained updated = trained_by(false, LOW[_i]), cast;
+
+    ck_assert_int_gt(rounding.updates, 0);
+    ck_assert_int_eq(rounding.casts, 0);
+    cast = trained_by(true, LOW[_i]);
+    ck_assert_int_gt(rounding.updates, 0);
+    ck_assert_int_eq(rounding.casts, rounding.updates);
+    ck_assert_mem_eq(updated.masters, cast.masters, updated.bytes);
+    ck_assert_mem_eq(updated.copies, cast.copies, updated.bytes);
+    free(updated.masters);
+    free(updated.copies);
+    free(cast.masters);
+    free(cast.copies);
+}
+END_TEST
+
 /* ---- a device's own rounding ---- */
 
 static struct {
@@ -295,7 +370,7 @@ static struct {
     int casts;
 } flushing;
 
-/* Casts to f16 take what is below its smallest normal number for zero. */
+/* Casts to f16 take what is below its smallest normal number for zero; and copies are casts. */
 static cek_status flushing_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
 {
     static const cek_pointwise_instruction flush[] = {
@@ -307,6 +382,10 @@ static cek_status flushing_create(cek_dev *dev, const cek_op_desc *desc, cek_op_
     };
     cek_pointwise_desc cast;
 
+    if (updates_and_rounds(desc)) {
+        *out = NULL;
+        return (cek_status)CEK_UNSUPPORTED;
+    }
     if (desc->kind != CEK_OP_POINTWISE)
         return flushing.own->op_create(dev, desc, info, out);
     cast = *(const cek_pointwise_desc *)desc;
@@ -445,6 +524,7 @@ int main(void)
     tcase_add_loop_test(tcase, the_average_is_rounded_too_and_parameters_come_back, 0, 8);
     tcase_add_loop_test(tcase, parameters_move_with_all_their_digits, 0, 2);
     tcase_add_loop_test(tcase, steps_go_on_with_other_owners, 0, 2);
+    tcase_add_loop_test(tcase, copies_are_the_same_whether_updates_make_them_or_casts, 0, 2);
     tcase_add_test(tcase, replicas_are_equal_where_devices_flush_subnormal_numbers);
     tcase_add_loop_test(tcase, training_goes_on_with_its_copies_when_an_average_was_evaluated, 0, 2);
     suite_add_tcase(suite, tcase);
