@@ -7,6 +7,7 @@ kernels_cpu_sources = \
     %D%/cpu/convert.c \
     %D%/cpu/depthwise_f32.c \
     %D%/cpu/dots_f32.c \
+    %D%/cpu/dots_narrow.c \
     %D%/cpu/epilogue_f32.c \
     %D%/cpu/gemm_f32.c \
     %D%/cpu/half.h \
@@ -100,8 +101,8 @@ kernels_cpu_cflags = $(CEK_FP_CONTRACT) -fno-asynchronous-unwind-tables -fno-sta
 # products is small that is for processors without.
 kernels_cpu_small = portable-thin portable-winograd_f32 amxmodel-gemm_amx
 if ISA_AVX2
-kernels_cpu_small += portable-convert portable-depthwise_f32 portable-dots_f32 portable-epilogue_f32 portable-loss \
-    portable-optimizer portable-panels portable-pointwise portable-pool portable-random portable-reduce \
+kernels_cpu_small += portable-convert portable-depthwise_f32 portable-dots_f32 portable-dots_narrow portable-epilogue_f32 \
+    portable-loss portable-optimizer portable-panels portable-pointwise portable-pool portable-random portable-reduce \
     portable-transpose_f32 \
     avx2-depthwise_f32 avx2-winograd_f32
 endif

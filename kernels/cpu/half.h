@@ -30,10 +30,17 @@ V_INLINE vh_mem to_bf16(vf x)
     return v_to_u16(u_select(is_nan, f >> 16 | 0x40, rounded));
 }
 
+/* Some twenty instructions where no instruction does it: once for all loops of a file. */
+#if defined CEK_ISA_AVX512 || defined CEK_ISA_AVX2
+#define HALF_CALL V_INLINE
+#else
+#define HALF_CALL static __attribute__((noinline, unused))
+#endif
+
 /* A half's bits, moved to a float's place, read as the value times 2^-112: one multiplication gives
  * exponents their bias back and makes subnormals normal. Infinity and NaN get a float's largest
  * exponent. */
-V_INLINE vf from_f16(vh_mem half)
+HALF_CALL vf from_f16(vh_mem half)
 {
 #if defined CEK_ISA_AVX512
     return (vf)_mm512_cvtph_ps((__m256i)half);
@@ -47,7 +54,7 @@ V_INLINE vf from_f16(vh_mem half)
 #endif
 }
 
-V_INLINE vh_mem to_f16(vf x)
+HALF_CALL vh_mem to_f16(vf x)
 {
 #if defined CEK_ISA_AVX512
     return (vh_mem)_mm512_cvtps_ph((__m512)x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);

@@ -193,6 +193,8 @@ enum { CPU_WINOGRADS = 2 }; /* the smaller first */
 
 typedef struct cpu_op_kernels cpu_op_kernels; /* ops.h: everything but products and convolutions */
 
+enum { CPU_NARROW_ROWS = 4 };
+
 typedef struct cpu_kernels {
     int mr, nr;                  /* rows and columns of the full tile */
     int streams;                 /* tiles know CPU_STREAM */
@@ -205,6 +207,8 @@ typedef struct cpu_kernels {
     /* out[i * ldout + r] = sum over k of x[i * ldx + k] * w[r * ldw + k], i < xs, r < rows */
     void (*dots)(int64_t xs, int64_t rows, int64_t depth, const float *x, int64_t ldx, const float *w, int64_t ldw,
                  float *out, int64_t ldout);
+    /* The same of one vector and CPU_NARROW_ROWS rows of `type`, not f32 */
+    void (*dots_narrow)(cpu_type type, int64_t depth, const float *x, const void *w, int64_t ldw, float *out);
     /* to[j * ldto + i] = from[i * ld + j], i < rows, j < columns */
     void (*transpose)(int64_t rows, int64_t columns, const float *from, int64_t ld, float *to, int64_t ldto);
     /* Cuts rows, of `type`, into panels of `width` columns (width == nr, or <= mr):

@@ -15,6 +15,7 @@ const cpu_kernels ISA_NAME(cek__kernels) = {
     .drain = ISA_NAME(drain),
     .thin = ISA_NAME(thin),
     .dots = ISA_NAME(dots_f32),
+    .dots_narrow = ISA_NAME(dots_narrow),
     .transpose = ISA_NAME(transpose_f32),
     .panels = ISA_NAME(panels),
     .load = ISA_NAME(load),

@@ -13,6 +13,7 @@ void ISA_NAME(drain)(void);
 void ISA_NAME(thin)(const cpu_thin *t);
 void ISA_NAME(dots_f32)(int64_t xs, int64_t rows, int64_t depth, const float *x, int64_t ldx, const float *w,
                         int64_t ldw, float *out, int64_t ldout);
+void ISA_NAME(dots_narrow)(cpu_type type, int64_t depth, const float *x, const void *w, int64_t ldw, float *out);
 void ISA_NAME(transpose_f32)(int64_t rows, int64_t columns, const float *from, int64_t ld, float *to, int64_t ldto);
 void ISA_NAME(panels)(cpu_type type, int64_t depth, int64_t columns, int64_t width, const void *from, int64_t ld,
                       float *to, int64_t panel);

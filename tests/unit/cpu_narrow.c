@@ -73,6 +73,30 @@ START_TEST(bf16_is_multiplied_in_words_where_there_are_such)
 }
 END_TEST
 
+/* Memory is what such products wait for: of halves it gives half. */
+START_TEST(few_rows_meet_columns_of_16_bits_where_these_lie)
+{
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int type = CPU_BF16; type <= CPU_F16; type++)
+            for (int64_t m = 1; m <= 8; m++)
+                for (int across = 0; across < 2; across++) {
+                    const gemm_desc d = { .m = m,
+                                          .n = 900,
+                                          .k = 700,
+                                          .batch = 1,
+                                          .a = { (cpu_type)type, 700, 1, 0 },
+                                          .b = { (cpu_type)type, across ? 900 : 1, across ? 1 : 700, 0 },
+                                          .c = { (cpu_type)type, 900, 1, 0 } };
+                    gemm_plan plan;
+                    cek__gemm_plan(&d, config, 1, &plan);
+                    EXPECT((strcmp(plan.algorithm, "dot products") == 0) == (m <= 7 && !across),
+                           "%s: type %d, %d rows, %s: \"%s\"", config->isa, type, (int)m, across ? "across" : "along",
+                           plan.algorithm);
+                }
+}
+END_TEST
+
 /* Sums of several may lose them (plugin.h): the instruction takes them for 0. */
 START_TEST(a_single_product_of_bf16_keeps_denormal_numbers)
 {
@@ -251,6 +275,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, conversions_round_to_nearest_even);
     tcase_add_test(tests, bf16_is_multiplied_in_words_where_there_are_such);
+    tcase_add_test(tests, few_rows_meet_columns_of_16_bits_where_these_lie);
     tcase_add_test(tests, a_single_product_of_bf16_keeps_denormal_numbers);
     tcase_add_test(tests, tile_registers_sum_up_to_the_bit_as_their_manual_says);
     tcase_add_test(tests, panels_of_words_begin_where_their_family_wants_them);

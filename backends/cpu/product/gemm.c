@@ -233,7 +233,7 @@ void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers
         if (!cek__gemm_is_vector(&out->d))
             *out = swapped;
         out->vector = 1;
-        out->workspace_bytes = cek__gemm_vector_workspace(workers > 1 ? workers : 1);
+        out->workspace_bytes = cek__gemm_vector_workspace(&out->d, workers > 1 ? workers : 1);
         out->algorithm = "dot products";
         return;
     }

@@ -1,33 +1,112 @@
 /* vector.c - see vector.h.
  *
- * Owns: tasks of columns. Must not know: blocks, panels. */
+ * Owns: tasks of columns; strips of a matrix of 16 bits, of which memory, for which these products wait, gives half as
+ * much. Must not know: blocks, panels. */
 #include "backends/cpu/product/vector.h"
+
+#include <string.h>
 
 #include "backends/cpu/sizes.h"
 
 enum {
-    ROWS_MAX = 7,      /* with more, tiles of what was packed are the faster */
-    COLUMNS = 64,      /* of one task at most, */
-    COLUMNS_LEAST = 8, /* and as few as this ... */
-    ELEMENTS = 1 << 14 /* of B: 64 KiB, where k is large */
+    ROWS_MAX = 7,         /* with more, tiles of what was packed are the faster */
+    COLUMNS = 64,         /* of one task at most, */
+    COLUMNS_LEAST = 8,    /* and as few as this ... */
+    ELEMENTS = 1 << 14,   /* of B: 64 KiB, where k is large */
+    STRIP = 1024,         /* elements of a column: four of them are 16 KiB of floats, half of L1, and ... */
+    STRIP_LD = STRIP + 16 /* not in the same sets */
 };
+
+/* What a worker has. */
+typedef struct room {
+    float sums[ROWS_MAX * COLUMNS];
+    float part[ROWS_MAX * CPU_NARROW_ROWS]; /* sums over a strip */
+    float strip[CPU_NARROW_ROWS * STRIP_LD];
+} room;
 
 typedef struct run {
     const gemm_plan *plan;
     const product_source *source;
-    float *scratch;          /* [worker][ROWS_MAX][COLUMNS]: sums */
+    float *floats;           /* A, where it has 16 bits: [batch][m][k] */
+    room *rooms;             /* [worker] */
     int64_t columns, blocks; /* columns of a task; tasks of a product */
 } run;
 
 int cek__gemm_is_vector(const gemm_desc *d)
 {
-    return d->m <= ROWS_MAX && d->k > 0 && !d->sum && d->a.type == CPU_F32 && d->b.type == CPU_F32 &&
-           d->a.col_stride == 1 && d->b.row_stride == 1 && (d->n == 1 || d->b.col_stride >= d->k);
+    return d->m <= ROWS_MAX && d->k > 0 && !d->sum && d->a.col_stride == 1 && d->b.row_stride == 1 &&
+           (d->n == 1 || d->b.col_stride >= d->k);
 }
 
-size_t cek__gemm_vector_workspace(int workers)
+static size_t floats_bytes(const gemm_desc *d)
 {
-    return (size_t)workers * ROWS_MAX * COLUMNS * 4;
+    return d->a.type == CPU_F32 ? 0 : (size_t)round_up(d->batch * d->m * d->k * 4, 64);
+}
+
+size_t cek__gemm_vector_workspace(const gemm_desc *d, int workers)
+{
+    return floats_bytes(d) + (size_t)workers * sizeof(room);
+}
+
+/* Rows of A, as floats. */
+typedef struct vectors {
+    const float *at;
+    int64_t ld;
+} vectors;
+
+static vectors vectors_of(const run *r, const product_part *p)
+{
+    const gemm_desc *d = &r->plan->d;
+
+    return d->a.type == CPU_F32 ? (vectors){ p->a.at, d->a.row_stride }
+                                : (vectors){ r->floats + p->index * d->m * d->k, d->k };
+}
+
+static void vectors_load(const run *r)
+{
+    const gemm_desc *d = &r->plan->d;
+    const int64_t bytes = cpu_type_bytes(d->a.type);
+    float *to = r->floats;
+
+    for (int64_t index = 0; index < d->batch; index++) {
+        product_part p = { .kernels = r->plan->product.config->kernels, .owner = r->source->owner, .index = index };
+        r->source->open(p.owner, index, &p);
+        for (int64_t i = 0; i < d->m; i++, to += d->k)
+            p.kernels->load(d->a.type, d->k, (const char *)p.a.at + i * d->a.row_stride * bytes, to);
+    }
+}
+
+/* Columns of B, of 16 bits, `b` the first: one vector meets them as they lie, more of them floats. */
+static void strip_dot(const gemm_desc *d, const cpu_kernels *kernels, const float *x, int64_t ldx, const char *b,
+                      int64_t cols, int64_t depth, room *to)
+{
+    const int64_t bytes = d->b.col_stride * cpu_type_bytes(d->b.type);
+
+    if (d->m == 1 && cols == CPU_NARROW_ROWS) {
+        kernels->dots_narrow(d->b.type, depth, x, b, d->b.col_stride, to->part);
+        return;
+    }
+    for (int64_t i = 0; i < cols; i++)
+        kernels->load(d->b.type, depth, b + i * bytes, to->strip + i * STRIP_LD);
+    kernels->dots(d->m, cols, depth, x, ldx, to->strip, STRIP_LD, to->part, CPU_NARROW_ROWS);
+}
+
+static void narrow_dots(const gemm_desc *d, const cpu_kernels *kernels, vectors x, const char *b, int64_t cols,
+                        room *to)
+{
+    const int64_t bytes = cpu_type_bytes(d->b.type);
+
+    memset(to->sums, 0, sizeof to->sums);
+    for (int64_t k = 0; k < d->k; k += STRIP)
+        for (int64_t j = 0; j < cols; j += CPU_NARROW_ROWS) {
+            const int64_t some = least(CPU_NARROW_ROWS, cols - j);
+            strip_dot(d, kernels, x.at + k, x.ld, b + (j * d->b.col_stride + k) * bytes, some, least(STRIP, d->k - k),
+                      to);
+            for (int64_t i = 0; i < d->m; i++) {
+                float *sum = to->sums + i * COLUMNS + j;
+                kernels->add(some, sum, to->part + i * CPU_NARROW_ROWS, sum);
+            }
+        }
 }
 
 static void columns_task(void *arg, int64_t task, int worker)
@@ -36,23 +115,37 @@ static void columns_task(void *arg, int64_t task, int worker)
     const gemm_desc *d = &r->plan->d;
     const cpu_kernels *kernels = r->plan->product.config->kernels;
     const int64_t col = task % r->blocks * r->columns, cols = least(r->columns, d->n - col);
-    float *sums = r->scratch + (int64_t)worker * ROWS_MAX * COLUMNS;
     product_part p = { .kernels = kernels, .owner = r->source->owner, .index = task / r->blocks };
+    float *sums = r->rooms[worker].sums;
     int64_t ld = COLUMNS;
 
     r->source->open(p.owner, p.index, &p);
-    if (p.e.to.type == CPU_F32 && p.e.to.col_stride == 1 && !p.e.accumulate) {
-        sums = (float *)p.e.c + col;
-        ld = p.e.to.row_stride;
+    const vectors x = vectors_of(r, &p);
+    const char *b = (const char *)p.b.at + col * d->b.col_stride * cpu_type_bytes(d->b.type);
+    if (d->b.type == CPU_F32) {
+        if (p.e.to.type == CPU_F32 && p.e.to.col_stride == 1 && !p.e.accumulate) {
+            sums = (float *)p.e.c + col;
+            ld = p.e.to.row_stride;
+        }
+        kernels->dots(d->m, cols, d->k, x.at, x.ld, (const float *)(const void *)b, d->b.col_stride, sums, ld);
+    } else {
+        narrow_dots(d, kernels, x, b, cols, &r->rooms[worker]);
     }
-    kernels->dots(d->m, cols, d->k, p.a.at, d->a.row_stride, (const float *)p.b.at + col * d->b.col_stride,
-                  d->b.col_stride, sums, ld);
     cek__epilogue(kernels, &p.e, 0, d->m, col, cols, sums, ld);
 }
 
 void cek__gemm_vector_run(const gemm_plan *plan, cpu_threads *threads, const product_source *source, void *workspace)
 {
-    const int64_t columns = least(most(ELEMENTS / plan->d.k / COLUMNS_LEAST * COLUMNS_LEAST, COLUMNS_LEAST), COLUMNS);
-    run r = { plan, source, workspace, columns, ceil_div(plan->d.n, columns) };
-    cek__threads_run(plan->product.brief ? NULL : threads, r.blocks * plan->d.batch, columns_task, &r);
+    const gemm_desc *d = &plan->d;
+    const int64_t columns = least(most(ELEMENTS / d->k / COLUMNS_LEAST * COLUMNS_LEAST, COLUMNS_LEAST), COLUMNS);
+    const run r = { .plan = plan,
+                    .source = source,
+                    .floats = workspace,
+                    .rooms = (room *)(void *)((char *)workspace + floats_bytes(d)),
+                    .columns = columns,
+                    .blocks = ceil_div(d->n, columns) };
+
+    if (d->a.type != CPU_F32)
+        vectors_load(&r);
+    cek__threads_run(plan->product.brief ? NULL : threads, r.blocks * d->batch, columns_task, (void *)&r);
 }

@@ -10,8 +10,8 @@
 /* cek__gemm_is_vector - whether the product (in plan->d's roles) is one of them. */
 int cek__gemm_is_vector(const gemm_desc *d);
 
-/* cek__gemm_vector_workspace - bytes for `workers` workers. */
-size_t cek__gemm_vector_workspace(int workers);
+/* cek__gemm_vector_workspace - bytes for `workers` workers, of such a product. */
+size_t cek__gemm_vector_workspace(const gemm_desc *d, int workers);
 
 /* cek__gemm_vector_run - computes; `source` opens the products of the batch. */
 void cek__gemm_vector_run(const gemm_plan *plan, cpu_threads *threads, const product_source *source, void *workspace);
