@@ -138,8 +138,8 @@ V_INLINE void halves_store(cpu_type type, void *p, void *q, vf x)
 #endif
 }
 
-/* Bytes from what is compared to what comes into L2 meanwhile. Of 128 channels in floats 2 KiB gained a quarter, 1 KiB a
- * tenth, 4 and 8 KiB no more. */
+/* Bytes from what is compared to what comes into L2 meanwhile. Of 128 channels of floats 2 KiB gained a quarter, 1 KiB
+ * a tenth, 4 and 8 KiB no more. */
 enum { AHEAD = 2048 };
 
 /* A vector of a row of windows: `part` channels from number `from` on; or, with `step`, all channels, half a vector, of
