@@ -177,6 +177,13 @@ static void unravel(uint64_t index, const int64_t size[3], int64_t at[3])
     at[0] = (int64_t)index;
 }
 
+/* To the next position, row by row. */
+static void advance(const int64_t size[3], int64_t at[3])
+{
+    for (int i = 2; ++at[i] == size[i] && i > 0; i--)
+        at[i] = 0;
+}
+
 /* Row-major position, or -1 outside. */
 static int64_t ravel(const int64_t at[3], const int64_t size[3])
 {
@@ -226,11 +233,10 @@ static dot forward_at(const geometry *g, const double *x, const double *w, uint6
 {
     uint64_t oc = index % g->oc, spot = index / g->oc % volume(g->out), n = index / g->oc / volume(g->out);
     uint64_t group = oc / g->ocg;
-    int64_t o[3], k[3];
+    int64_t o[3], k[3] = { 0 };
     dot s = { 0 };
     unravel(spot, g->out, o);
-    for (uint64_t kernel = 0; kernel < volume(g->kernel); kernel++) {
-        unravel(kernel, g->kernel, k);
+    for (uint64_t kernel = 0; kernel < volume(g->kernel); kernel++, advance(g->kernel, k)) {
         int64_t from = input_of(g, o, k);
         if (from < 0)
             continue;
@@ -246,11 +252,10 @@ static dot backward_data_at(const geometry *g, const double *dy, const double *w
 {
     uint64_t ic = index % g->ic, spot = index / g->ic % volume(g->in), n = index / g->ic / volume(g->in);
     uint64_t group = ic / g->icg;
-    int64_t in[3], k[3];
+    int64_t in[3], k[3] = { 0 };
     dot s = { 0 };
     unravel(spot, g->in, in);
-    for (uint64_t kernel = 0; kernel < volume(g->kernel); kernel++) {
-        unravel(kernel, g->kernel, k);
+    for (uint64_t kernel = 0; kernel < volume(g->kernel); kernel++, advance(g->kernel, k)) {
         int64_t from = output_of(g, in, k);
         if (from < 0)
             continue;
@@ -265,12 +270,12 @@ static dot backward_weights_at(const geometry *g, const double *x, const double 
 {
     uint64_t c = index % g->icg, kernel = index / g->icg % volume(g->kernel), oc = index / g->icg / volume(g->kernel);
     uint64_t group = oc / g->ocg;
-    int64_t o[3], k[3];
+    int64_t k[3];
     dot s = { 0 };
     unravel(kernel, g->kernel, k);
     for (uint64_t n = 0; n < g->batch; n++) {
-        for (uint64_t spot = 0; spot < volume(g->out); spot++) {
-            unravel(spot, g->out, o);
+        int64_t o[3] = { 0 };
+        for (uint64_t spot = 0; spot < volume(g->out); spot++, advance(g->out, o)) {
             int64_t from = input_of(g, o, k);
             if (from >= 0)
                 dot_add(&s, x[(n * volume(g->in) + (uint64_t)from) * g->ic + group * g->icg + c],
