@@ -30,8 +30,8 @@ V_INLINE vh_mem to_bf16(vf x)
     return v_to_u16(u_select(is_nan, f >> 16 | 0x40, rounded));
 }
 
-/* Some twenty instructions where no instruction does it: once for all loops of a file. */
-#if defined CEK_ISA_AVX512 || defined CEK_ISA_AVX2
+/* Some twenty instructions where none does it: once for all loops of a file, of kernels that are to be small. */
+#if defined CEK_ISA_AVX512 || defined CEK_ISA_AVX2 || defined CEK_ISA_NEON
 #define HALF_CALL V_INLINE
 #else
 #define HALF_CALL static __attribute__((noinline, unused))

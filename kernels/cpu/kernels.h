@@ -193,7 +193,7 @@ enum { CPU_WINOGRADS = 2 }; /* the smaller first */
 
 typedef struct cpu_op_kernels cpu_op_kernels; /* ops.h: everything but products and convolutions */
 
-enum { CPU_NARROW_ROWS = 4 };
+enum { CPU_NARROW_ROWS = 4 }; /* streams from memory, whose sums' lanes are added up together */
 
 typedef struct cpu_kernels {
     int mr, nr;                  /* rows and columns of the full tile */

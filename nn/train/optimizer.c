@@ -12,13 +12,14 @@
 #include "nn/train/shards.h"
 
 /* Elements of the shard that one operation updates: those that are read as they are, or those behind them, of which it
- * makes the rounded copies. LAMB's are all of them, and its step is not yet what is rounded. */
-typedef struct part {
+ * makes the rounded copies (those of frozen ones stay as they were loaded). LAMB's are all of them, and its step is not
+ * yet what is rounded. */
+typedef struct section {
     uint64_t first, count;
     bool rounds;
     cek_op *op;
-} part;
-enum { PARTS = 2 };
+} section;
+enum { SECTIONS = 2 };
 
 struct cek__shard_optimizer {
     cek_device *device;
@@ -26,11 +27,11 @@ struct cek__shard_optimizer {
     uint64_t count, moment_bytes;
     cek__range *ranges;
     size_t range_count;
-    part parts[PARTS];
-    size_t part_count;
-    uint64_t op_workspace; /* the largest of the parts' */
+    section sections[SECTIONS];
+    size_t section_count;
+    uint64_t op_workspace; /* the largest of the sections' */
     cek__chain_op clip, average;
-    cek__chain_op rounding; /* where no part rounds */
+    cek__chain_op rounding; /* where no section does it */
     uint64_t exact;         /* elements in front of those with rounded copies */
     cek__lamb *lamb;        /* NULL: another algorithm */
     cek_memory *step;       /* where Adam's step is written for LAMB */
@@ -54,21 +55,21 @@ size_t cek__rules_moments(const cek__rules *r)
 
 /* ---- life ---- */
 
-/* The parts of a shard, without their operations; how many. */
-static size_t parts_of(const cek__rules *r, const cek__shard *shard, part parts[PARTS])
+/* The sections of a shard, without their operations; how many. */
+static size_t sections_of(const cek__rules *r, const cek__shard *shard, section sections[SECTIONS])
 {
     const uint64_t count = cek__shard_elements(shard);
     const cek__halves halves = cek__layout_halves(r->layout, shard->bucket, shard->first, shard->end);
     size_t n = 0;
 
     if (cek__rules_scale_parameters(r)) {
-        parts[0] = (part){ .count = count };
+        sections[0] = (section){ .count = count };
         return 1;
     }
     if (halves.exact > 0 || halves.rounded == 0)
-        parts[n++] = (part){ .count = halves.exact };
+        sections[n++] = (section){ .count = halves.exact };
     if (halves.rounded > 0)
-        parts[n++] = (part){ .first = halves.exact, .count = halves.rounded, .rounds = true };
+        sections[n++] = (section){ .first = halves.exact, .count = halves.rounded, .rounds = true };
     return n;
 }
 
@@ -78,12 +79,12 @@ cek_status cek__shard_optimizer_bytes(const cek__rules *r, const cek__shard *sha
     const uint64_t bytes = cek__aligned(cek__shard_elements(shard) * cek_dtype_bytes(r->layout->type));
     const bool lamb = cek__rules_scale_parameters(r);
     cek__range *ranges = NULL;
-    part parts[PARTS];
+    section sections[SECTIONS];
     size_t count;
 
     *out = 0;
     CEK_TRY(cek__rules_ranges(r, shard, &ranges, &count));
-    *out = (cek__rules_moments(r) + lamb) * bytes + parts_of(r, shard, parts) * CEK__COUNTER_BYTES +
+    *out = (cek__rules_moments(r) + lamb) * bytes + sections_of(r, shard, sections) * CEK__COUNTER_BYTES +
            (lamb ? cek__lamb_bytes(count) : 0);
 out:
     free(ranges);
@@ -120,8 +121,8 @@ out:
     return st;
 }
 
-/* What is updated of a part, counted from its first element. */
-static uint32_t ranges_of(const cek__shard_optimizer *s, const part *p, cek_param_range *out)
+/* What is updated of a section, counted from its first element. */
+static uint32_t ranges_of(const cek__shard_optimizer *s, const section *p, cek_param_range *out)
 {
     uint32_t count = 0;
 
@@ -137,7 +138,7 @@ static uint32_t ranges_of(const cek__shard_optimizer *s, const part *p, cek_para
     return count;
 }
 
-static cek_status op_make(cek__shard_optimizer *s, part *p)
+static cek_status op_make(cek__shard_optimizer *s, section *p)
 {
     cek_status st;
     const cek_optimizer *o = &s->rules->optimizer;
@@ -175,7 +176,7 @@ out:
 }
 
 /* A device may know no rounded copies: they are made by an operation of their own then. */
-static cek_status part_make(cek__shard_optimizer *s, part *p)
+static cek_status section_make(cek__shard_optimizer *s, section *p)
 {
     cek_status st = op_make(s, p);
 
@@ -215,10 +216,10 @@ static cek_status ops_make(cek__shard_optimizer *s, cek_stream *stream, const ce
     if (cek__rules_scale_parameters(s->rules))
         CEK_TRY(cek__lamb_create(s->device, stream, s->rules, s->ranges, s->range_count, &s->lamb));
     s->exact = halves.exact;
-    s->part_count = parts_of(s->rules, shard, s->parts);
-    for (size_t i = 0; i < s->part_count; i++)
-        CEK_TRY(part_make(s, &s->parts[i]));
-    if (halves.rounded > 0 && !s->parts[s->part_count - 1].rounds)
+    s->section_count = sections_of(s->rules, shard, s->sections);
+    for (size_t i = 0; i < s->section_count; i++)
+        CEK_TRY(section_make(s, &s->sections[i]));
+    if (halves.rounded > 0 && !s->sections[s->section_count - 1].rounds)
         CEK_TRY(cek__rounding_make(s->device, layout->low, halves.rounded, &s->rounding));
     if (s->rules->max_value > 0)
         CEK_TRY(clip_make(s));
@@ -247,7 +248,7 @@ static cek_status memory_make(cek__shard_optimizer *s, cek_stream *stream, cek_r
     if (s->rules->average > 0)
         CEK_TRY(cek_stream_copy(stream, cek_memory_ref(s->moments[CEK__MOMENT_AVERAGE]), stream, parameters,
                                 s->moment_bytes));
-    CEK_TRY(filled(s->device, stream, CEK_F32, 0, s->part_count * CEK__COUNTER_BYTES, &s->state));
+    CEK_TRY(filled(s->device, stream, CEK_F32, 0, s->section_count * CEK__COUNTER_BYTES, &s->state));
     if (s->lamb != NULL)
         CEK_TRY(filled(s->device, stream, type, 0, s->moment_bytes, &s->step));
 out:
@@ -281,8 +282,8 @@ void cek__shard_optimizer_free(cek__shard_optimizer *s)
     if (!s)
         return;
     cek__lamb_free(s->lamb);
-    for (size_t i = 0; i < s->part_count; i++)
-        cek_op_free(s->device, s->parts[i].op);
+    for (size_t i = 0; i < s->section_count; i++)
+        cek_op_free(s->device, s->sections[i].op);
     cek_op_free(s->device, s->clip.op);
     cek_op_free(s->device, s->average.op);
     cek_op_free(s->device, s->rounding.op);
@@ -349,7 +350,7 @@ static cek_ref behind(cek_ref at, uint64_t bytes)
 static cek_cmd step_command(const cek__shard_optimizer *s, size_t number, const cek__update_place *at,
                             cek_ref *operands)
 {
-    const part *p = &s->parts[number];
+    const section *p = &s->sections[number];
     const uint64_t first = p->first * cek_dtype_bytes(s->rules->layout->type);
 
     operands[CEK_OPTIMIZER_PARAM] = behind(s->lamb != NULL ? cek_memory_ref(s->step) : at->parameters, first);
@@ -365,22 +366,25 @@ static cek_cmd step_command(const cek__shard_optimizer *s, size_t number, const 
 
 typedef cek_cmd command_fn(const cek__shard_optimizer *s, const cek__update_place *at, cek_ref *operands);
 
-static cek_status run(const cek__shard_optimizer *s, cek_stream *stream, const cek__update_place *at, command_fn *fn)
+static cek_status command_run(cek_stream *stream, cek_cmd c)
 {
-    cek_ref operands[CEK__UPDATE_SLOTS] = { { NULL, 0 } };
-    cek_cmd c = fn(s, at, operands);
-
     return cek_stream_run(stream, c.op, c.operands, c.operand_count, c.workspace);
 }
 
-static cek_status parts_run(const cek__shard_optimizer *s, cek_stream *stream, const cek__update_place *at)
+static cek_status run(const cek__shard_optimizer *s, cek_stream *stream, const cek__update_place *at, command_fn *fn)
+{
+    cek_ref operands[CEK__UPDATE_SLOTS] = { { NULL, 0 } };
+
+    return command_run(stream, fn(s, at, operands));
+}
+
+static cek_status sections_run(const cek__shard_optimizer *s, cek_stream *stream, const cek__update_place *at)
 {
     cek_status st = CEK_OK;
 
-    for (size_t i = 0; i < s->part_count; i++) {
+    for (size_t i = 0; i < s->section_count; i++) {
         cek_ref operands[CEK__UPDATE_SLOTS] = { { NULL, 0 } };
-        cek_cmd c = step_command(s, i, at, operands);
-        CEK_TRY(cek_stream_run(stream, c.op, c.operands, c.operand_count, c.workspace));
+        CEK_TRY(command_run(stream, step_command(s, i, at, operands)));
     }
 out:
     return st;
@@ -395,7 +399,7 @@ cek_status cek__shard_optimizer_prepare(cek__shard_optimizer *s, cek_stream *str
     if (s->lamb == NULL)
         return CEK_OK;
     CEK_TRY(cek_stream_fill(stream, cek_memory_ref(s->step), 0, 4, s->moment_bytes));
-    CEK_TRY(parts_run(s, stream, at));
+    CEK_TRY(sections_run(s, stream, at));
     CEK_TRY(cek__lamb_decay(s->lamb, stream, at->parameters, cek_memory_ref(s->step)));
 out:
     return st;
@@ -409,7 +413,7 @@ cek_status cek__shard_optimizer_update(cek__shard_optimizer *s, cek_stream *stre
     if (s->lamb != NULL)
         CEK_TRY(cek__lamb_apply(s->lamb, stream, at->parameters, cek_memory_ref(s->step), at->step_block, squares));
     else
-        CEK_TRY(parts_run(s, stream, at));
+        CEK_TRY(sections_run(s, stream, at));
     if (s->rounding.op != NULL)
         CEK_TRY(run(s, stream, at, rounding_command));
     if (s->average.op != NULL)
@@ -425,7 +429,7 @@ uint32_t cek__shard_optimizer_commands(const cek__shard_optimizer *s, const cek_
 
     if (s->clip.op != NULL)
         out[count] = clip_command(s, at, operands[count]), count++;
-    for (size_t i = 0; i < s->part_count; i++)
+    for (size_t i = 0; i < s->section_count; i++)
         out[count] = step_command(s, i, at, operands[count]), count++;
     if (s->rounding.op != NULL)
         out[count] = rounding_command(s, at, operands[count]), count++;
@@ -454,7 +458,7 @@ cek_status cek__shard_optimizer_write(cek__shard_optimizer *s, cek_stream *strea
     for (size_t i = 0; i < CEK__MOMENTS; i++)
         if (s->moments[i])
             CEK_TRY(cek_stream_upload(stream, cek_memory_ref(s->moments[i]), state->moments[i], s->moment_bytes));
-    for (size_t i = 0; i < s->part_count; i++) /* which count alike */
+    for (size_t i = 0; i < s->section_count; i++) /* which count alike */
         CEK_TRY(cek_stream_upload(stream, behind(cek_memory_ref(s->state), i * CEK__COUNTER_BYTES), state->counter,
                                   CEK__COUNTER_BYTES));
     CEK_TRY(cek_stream_sync(stream, CEK_FOREVER));

@@ -1,7 +1,7 @@
 /* optimizer.h - the update of one shard of one bucket on its owner: operations, and the state that they keep.
  *
- * Owns: moments, the average and the step counter in device memory. Must not know: gradients' origin, other
- * devices, the schedule.
+ * Owns: moments, the average and the step counters, one of each operation, in device memory. Must not know: gradients'
+ * origin, other devices, the schedule.
  *
  * An update has two parts, with what needs a look at all gradients in between. */
 #ifndef CEK_NN_TRAIN_OPTIMIZER_H

@@ -173,8 +173,9 @@ static void optimizer_run(const cek_op *op, cek_queue *queue, void *const *at, v
               .v = at[CEK_OPTIMIZER_V],
               .mean = at[CEK_OPTIMIZER_MEAN],
               .low = at[CEK_OPTIMIZER_LOW] };
-    /* bytes of an element that move: parameter and gradient, and what is kept, there and back */
-    const uint64_t ps = CPU_PS_BYTE * (12 + 8 * ((uint64_t)(j.m != NULL) + (j.v != NULL) + (j.mean != NULL)));
+    /* bytes of an element that move: parameter, gradient and rounded copy, and what is kept, there and back */
+    const uint64_t low = j.low ? (uint64_t)cek__type_bytes(d->low_type) : 0;
+    const uint64_t ps = CPU_PS_BYTE * (12 + low + 8 * ((uint64_t)(j.m != NULL) + (j.v != NULL) + (j.mean != NULL)));
 
     (void)queue;
     (void)workspace;

@@ -6,7 +6,7 @@
  * while they are finished, and then become what memory has. */
 #include "backends/cpu/product/epilogue.h"
 
-#include <string.h>
+#include <stddef.h>
 
 #include "backends/cpu/sizes.h"
 

@@ -12,22 +12,22 @@ enum {
     ROWS_MAX = 7,         /* with more, tiles of what was packed are the faster */
     COLUMNS = 64,         /* of one task at most, */
     COLUMNS_LEAST = 8,    /* and as few as this ... */
-    ELEMENTS = 1 << 14,   /* of B: 64 KiB, where k is large */
-    STRIP = 1024,         /* elements of a column: four of them are 16 KiB of floats, half of L1, and ... */
-    STRIP_LD = STRIP + 16 /* not in the same sets */
+    ELEMENTS = 1 << 14,   /* of B: 64 KiB of floats, where k is large */
+    STRIP = 1024,         /* elements of a column: four are 16 KiB of floats, in L1 beside two or three rows; */
+    STRIP_LD = STRIP + 16 /* and do not lie in the same sets */
 };
 
 /* What a worker has. */
 typedef struct room {
-    float sums[ROWS_MAX * COLUMNS];
-    float part[ROWS_MAX * CPU_NARROW_ROWS]; /* sums over a strip */
     float strip[CPU_NARROW_ROWS * STRIP_LD];
+    float sums[ROWS_MAX * COLUMNS];
+    float part[(ROWS_MAX + 1) * CPU_NARROW_ROWS]; /* sums over a strip; whole lines, as a strip begins with one */
 } room;
 
 typedef struct run {
     const gemm_plan *plan;
     const product_source *source;
-    float *floats;           /* A, where it has 16 bits: [batch][m][k] */
+    float *floats;           /* A, where it has 16 bits: [batch, or 1 that all share][m][vectors_ld] */
     room *rooms;             /* [worker] */
     int64_t columns, blocks; /* columns of a task; tasks of a product */
 } run;
@@ -38,9 +38,20 @@ int cek__gemm_is_vector(const gemm_desc *d)
            (d->n == 1 || d->b.col_stride >= d->k);
 }
 
+static int64_t vectors_ld(const gemm_desc *d)
+{
+    return round_up(d->k, 16);
+}
+
+/* Products whose A is another one's, too, have it once. */
+static int64_t vectors_batch(const gemm_desc *d)
+{
+    return d->a.batch_stride == 0 ? 1 : d->batch;
+}
+
 static size_t floats_bytes(const gemm_desc *d)
 {
-    return d->a.type == CPU_F32 ? 0 : (size_t)round_up(d->batch * d->m * d->k * 4, 64);
+    return d->a.type == CPU_F32 ? 0 : (size_t)(vectors_batch(d) * d->m * vectors_ld(d)) * 4;
 }
 
 size_t cek__gemm_vector_workspace(const gemm_desc *d, int workers)
@@ -58,22 +69,23 @@ static vectors vectors_of(const run *r, const product_part *p)
 {
     const gemm_desc *d = &r->plan->d;
 
+    const int64_t ld = vectors_ld(d), index = vectors_batch(d) == 1 ? 0 : p->index;
     return d->a.type == CPU_F32 ? (vectors){ p->a.at, d->a.row_stride }
-                                : (vectors){ r->floats + p->index * d->m * d->k, d->k };
+                                : (vectors){ r->floats + index * d->m * ld, ld };
 }
 
-static void vectors_load(const run *r)
+static void vectors_task(void *arg, int64_t index, int worker)
 {
+    const run *r = arg;
     const gemm_desc *d = &r->plan->d;
-    const int64_t bytes = cpu_type_bytes(d->a.type);
-    float *to = r->floats;
+    const int64_t bytes = cpu_type_bytes(d->a.type), ld = vectors_ld(d);
+    product_part p = { .kernels = r->plan->product.config->kernels, .owner = r->source->owner, .index = index };
 
-    for (int64_t index = 0; index < d->batch; index++) {
-        product_part p = { .kernels = r->plan->product.config->kernels, .owner = r->source->owner, .index = index };
-        r->source->open(p.owner, index, &p);
-        for (int64_t i = 0; i < d->m; i++, to += d->k)
-            p.kernels->load(d->a.type, d->k, (const char *)p.a.at + i * d->a.row_stride * bytes, to);
-    }
+    (void)worker;
+    r->source->open(p.owner, index, &p);
+    for (int64_t i = 0; i < d->m; i++)
+        p.kernels->load(d->a.type, d->k, (const char *)p.a.at + i * d->a.row_stride * bytes,
+                        r->floats + (index * d->m + i) * ld);
 }
 
 /* Columns of B, of 16 bits, `b` the first: one vector meets them as they lie, more of them floats. */
@@ -145,7 +157,8 @@ void cek__gemm_vector_run(const gemm_plan *plan, cpu_threads *threads, const pro
                     .columns = columns,
                     .blocks = ceil_div(d->n, columns) };
 
+    threads = plan->product.brief ? NULL : threads;
     if (d->a.type != CPU_F32)
-        vectors_load(&r);
-    cek__threads_run(plan->product.brief ? NULL : threads, r.blocks * d->batch, columns_task, (void *)&r);
+        cek__threads_run(threads, vectors_batch(d), vectors_task, (void *)&r);
+    cek__threads_run(threads, r.blocks * d->batch, columns_task, (void *)&r);
 }
