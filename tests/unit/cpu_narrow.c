@@ -97,6 +97,50 @@ START_TEST(few_rows_meet_columns_of_16_bits_where_these_lie)
 }
 END_TEST
 
+/* Small integers, whose sums are exact. */
+static float small(int64_t i)
+{
+    return (float)(i * 7 % 11 - 5);
+}
+
+/* Each product of a batch has vectors of its own, or all have the same; more of k than one strip. */
+START_TEST(products_share_their_vectors_or_have_their_own)
+{
+    enum { BATCH = 3, M = 5, N = 10, K = 1100 };
+    const int shared = _i % 2, m = _i / 2 ? M : 1;
+    static uint16_t a[BATCH * M * K], b[BATCH * N * K];
+    static float c[BATCH * M * N];
+    const cpu_config *config;
+
+    for (int64_t i = 0; i < BATCH * M * K; i++)
+        type_store(CPU_BF16, a, i, (double)small(i / 3));
+    for (int64_t i = 0; i < BATCH * N * K; i++)
+        type_store(CPU_BF16, b, i, (double)small(i / 5));
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        const gemm_desc d = { .m = m,
+                              .n = N,
+                              .k = K,
+                              .batch = BATCH,
+                              .a = { CPU_BF16, K, 1, shared ? 0 : m * K },
+                              .b = { CPU_BF16, 1, K, N * K },
+                              .c = { CPU_F32, N, 1, m * N } };
+        gemm_plan plan;
+        cek__gemm_plan(&d, config, 1, &plan);
+        ck_assert(plan.vector && !plan.swapped);
+        void *workspace = guarded(plan.workspace_bytes, 0xff);
+        cek__gemm_run(&plan, NULL, &(gemm_args){ .a = a, .b = b, .c = c }, workspace);
+        guard_free(workspace, plan.workspace_bytes);
+        for (int64_t j = 0; j < BATCH * m * N; j++) {
+            const uint16_t *x = a + (shared ? j / N % m : j / N) * K, *y = b + (j / N / m * N + j % N) * K;
+            float want = 0;
+            for (int k = 0; k < K; k++)
+                want += bf16_to_f32(x[k]) * bf16_to_f32(y[k]);
+            EXPECT(c[j] == want, "%s: %d rows, number %d: %a, not %a", config->isa, m, (int)j, c[j], want);
+        }
+    }
+}
+END_TEST
+
 /* Sums of several may lose them (plugin.h): the instruction takes them for 0. */
 START_TEST(a_single_product_of_bf16_keeps_denormal_numbers)
 {
@@ -276,6 +320,7 @@ int main(void)
     tcase_add_test(tests, conversions_round_to_nearest_even);
     tcase_add_test(tests, bf16_is_multiplied_in_words_where_there_are_such);
     tcase_add_test(tests, few_rows_meet_columns_of_16_bits_where_these_lie);
+    tcase_add_loop_test(tests, products_share_their_vectors_or_have_their_own, 0, 4);
     tcase_add_test(tests, a_single_product_of_bf16_keeps_denormal_numbers);
     tcase_add_test(tests, tile_registers_sum_up_to_the_bit_as_their_manual_says);
     tcase_add_test(tests, panels_of_words_begin_where_their_family_wants_them);

@@ -68,8 +68,8 @@ typedef struct vectors {
 static vectors vectors_of(const run *r, const product_part *p)
 {
     const gemm_desc *d = &r->plan->d;
-
     const int64_t ld = vectors_ld(d), index = vectors_batch(d) == 1 ? 0 : p->index;
+
     return d->a.type == CPU_F32 ? (vectors){ p->a.at, d->a.row_stride }
                                 : (vectors){ r->floats + index * d->m * ld, ld };
 }
