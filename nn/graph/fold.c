@@ -118,6 +118,13 @@ static bool factor_of(const cek__part *chain, uint32_t y, cek__part *out, bool *
 
 /* ---- products ---- */
 
+/* Weights that can be multiplied and then have their type: of those that are rounded, parameters with the range of
+ * floats, which are somewhere as they were before. */
+static bool can_scale(const cek__flow *weights, const cek__part *giver)
+{
+    return weights->type == CEK_DTYPE_NONE || (weights->type == CEK_BF16 && giver->kind == CEK__PART_PARAMETER);
+}
+
 /* How the weights of a product lie, whose columns or channels are one axis of them. */
 typedef struct weights {
     int axis;        /* of what the product gives */
@@ -132,7 +139,7 @@ static bool weights_of(const cek__graph *graph, const cek__part *product, const 
     const cek__matrix *b = &product->product.b;
 
     if (product->known || !giver->known ||
-        (product->inputs > 2 && !cek__graph_giver(graph, product->input[2])->known) || w->type != CEK_DTYPE_NONE ||
+        (product->inputs > 2 && !cek__graph_giver(graph, product->input[2])->known) || !can_scale(w, giver) ||
         w->strided || w->open ||
         (giver->kind == CEK__PART_PARAMETER && folding->divided && folding->divided[giver->parameter]))
         return false;
@@ -187,19 +194,37 @@ static cek__dims along(const cek__dims *y, const weights *w)
     return dims;
 }
 
-/* The weights times a, lying as they do. */
+/* Weights as they were before they were rounded. */
+static cek_status unrounded(cek__graph *graph, int *flow)
+{
+    cek_status st = CEK_OK;
+    cek__flow exact = graph->flows[*flow];
+    const cek__part parameter = *cek__graph_giver(graph, *flow);
+
+    if (exact.type == CEK_DTYPE_NONE)
+        return CEK_OK;
+    CEK_TRY(cek__graph_add(graph, &parameter, flow));
+    exact.type = CEK_DTYPE_NONE;
+    exact.part = graph->flows[*flow].part;
+    graph->flows[*flow] = exact;
+out:
+    return st;
+}
+
+/* The weights times a, lying as they do and of their type. */
 static cek_status weights_scale(cek__graph *graph, cek__part *factor, const cek__dims *y, const weights *w, int *flow)
 {
     cek_status st;
     const cek__flow whole = graph->flows[*flow];
     const int64_t rest = cek__dims_elements(&whole.dims, 0, whole.dims.rank, 1) / w->outputs;
-    cek__part scale = { .kind = CEK__PART_CHAIN, .inputs = 2, .chain = { .count = 1 } };
+    cek__part scale = { .kind = CEK__PART_CHAIN, .inputs = 2, .type = whole.type, .chain = { .count = 1 } };
 
     factor->dims = along(y, w);
     CEK_TRY(cek__graph_add(graph, factor, &scale.input[1]));
     CEK_TRY(view(graph, scale.input[1],
                  (cek__dims){ .rank = 2, .size = { w->first ? w->outputs : 1, w->first ? 1 : w->outputs } },
                  &scale.input[1]));
+    CEK_TRY(unrounded(graph, flow));
     CEK_TRY(view(graph, *flow,
                  (cek__dims){ .rank = 2, .size = { w->first ? w->outputs : rest, w->first ? rest : w->outputs } },
                  &scale.input[0]));
@@ -243,9 +268,8 @@ static cek_status chain_take(cek__graph *graph, const cek__folding *folding, int
     weights w;
     bool one;
 
-    if (!taken || y.type != CEK_DTYPE_NONE || graph->flows[chain.input[k]].type != CEK_DTYPE_NONE ||
-        graph->flows[chain.input[k]].readers != 1 || product.output[0] != chain.input[k] ||
-        !cek__image_equal(y.image, graph->flows[chain.input[k]].image) ||
+    if (!taken || y.type != graph->flows[chain.input[k]].type || graph->flows[chain.input[k]].readers != 1 ||
+        product.output[0] != chain.input[k] || !cek__image_equal(y.image, graph->flows[chain.input[k]].image) ||
         (product.kind != CEK__PART_PRODUCT && product.kind != CEK__PART_CONV) ||
         !weights_of(graph, &product, folding, &w) || !factor_of(&chain, (uint32_t)k, &factor, &one))
         return CEK_OK;

@@ -19,7 +19,8 @@ typedef struct cek__folding {
  * Of products of n terms and chains of i instructions it differs from what stood there by at most
  * 2 (n + i + 2) u (|a| (sum |x w| + |c|) + |d|), where u is the unit of rounding of the type that is computed in, c all
  * that is added before a multiplies (a bias, less the mean) and d what is added behind. Integers, too, are not exact.
- * Only that type is folded: weights of 16 bits would be rounded twice.
+ * Weights of which products read copies in bf16 are multiplied before they are rounded, once, as without it; what they
+ * give is rounded once where without it each part's is. Those in f16 stay, which has not the range of products.
  * Readers are counted afterwards, and parts numbered. Errors: CEK_OUT_OF_MEMORY. */
 CEK__SHARED CEK__CHECKED cek_status cek__fold(cek__graph *graph, const cek__folding *folding);
 

@@ -89,13 +89,13 @@ static cek_status options_check(const cek_model *model, const cek__plan_options 
 }
 
 /* Parameters lie as the layout has them, whatever this purpose reads first, and of those with rounded copies
- * these are read. */
-static cek_status images_check(const cek__layout *layout, const cek__graph *graph)
+ * these are read, but for what is computed ahead: who predicts has all as they are, who trains perhaps not. */
+static cek_status images_check(const cek__layout *layout, const cek__graph *graph, bool ahead)
 {
     for (int i = 0; i < graph->length; i++) {
         const cek__part *part = cek__graph_at(graph, i);
 
-        if (part->kind == CEK__PART_PARAMETER && layout->rounded[part->parameter] &&
+        if (!ahead && part->kind == CEK__PART_PARAMETER && layout->rounded[part->parameter] &&
             graph->flows[part->output[0]].type == CEK_DTYPE_NONE)
             return cek__fail(CEK_UNSUPPORTED,
                              "node %d (%s): its parameter is read in %s for one purpose and not for another",
@@ -316,7 +316,7 @@ cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, c
     CEK_TRY(divided_find(layout, &divided));
     folding.divided = divided;
     CEK_TRY(cek__model_compose(model, &purpose, &graph));
-    CEK_TRY(images_check(layout, &graph));
+    CEK_TRY(images_check(layout, &graph, options->ahead));
     CEK_TRY(cek__calloc(1, sizeof *plan, &plan));
     plan->bucket_count = layout->bucket_count;
     plan->forward_count = options->training && options->cut_forward ? layout->forward_count : 1;

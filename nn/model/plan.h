@@ -33,7 +33,8 @@ typedef struct cek__plan_options {
     bool training; /* dropout, backward; else evaluation. Needs a loss */
     bool softmax;  /* prediction: probabilities */
     /* Prediction: what follows from weights alone is computed by cek__plan_prepare and kept in the arena, which belongs
-     * to this plan then; but for CEK_MATH_STRICT, normalisations and biases go into the weights (nn/graph/fold.h). */
+     * to this plan then; but for CEK_MATH_STRICT, normalisations and biases go into the weights (nn/graph/fold.h). All
+     * parameters are where the layout has them then, of those with rounded copies their full values too. */
     bool ahead;
     bool unpacked; /* `ahead` without weights packed for the device's operations, which take as much memory again */
     const int

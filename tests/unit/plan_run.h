@@ -276,16 +276,24 @@ static inline float random_value(uint32_t *state, float low, float high)
     return low + (high - low) * (float)(*state >> 8) / 16777216.0f;
 }
 
-/* Of so many rows, by a predictor whose runs take `batch` of them. */
-static inline void predict_rows(const cek_model *m, cek_device *device, uint32_t math, int64_t batch, int64_t rows,
-                                const float *x, float *y)
+/* Of so many rows, by a predictor whose runs take `batch` of them and compute in that type. */
+static inline void predict_rows_in(cek_dtype type, const cek_model *m, cek_device *device, uint32_t math, int64_t batch,
+                                   int64_t rows, const float *x, float *y)
 {
-    const cek_predictor_options o = { .size = sizeof o, .batch = batch, .input_type = CEK_F32, .math = math };
+    const cek_predictor_options o = {
+        .size = sizeof o, .batch = batch, .input_type = CEK_F32, .math = math, .type = type
+    };
     cek_predictor *p;
 
     assert_ok(cek_predictor_create(m, &device, 1, &o, &p));
     assert_ok(cek_predictor_run(p, x, rows, y));
     cek_predictor_free(p);
+}
+
+static inline void predict_rows(const cek_model *m, cek_device *device, uint32_t math, int64_t batch, int64_t rows,
+                                const float *x, float *y)
+{
+    predict_rows_in(CEK_F32, m, device, math, batch, rows, x, y);
 }
 
 /* ---- comparing ---- */
