@@ -31,6 +31,10 @@ enum { CPU_RUN = 4 };
 
 enum { CPU_LOW = 8 }; /* rows: of a low tile */
 
+/* Rows of the lowest tile that copies B: the first of several panels of like height has at least half of the rows of a
+ * full one, which are 6 or more, or of the 7 that those have which meet in one set of L1. */
+enum { CPU_COPIES = 4 };
+
 /* The steps of a stretch for full tiles of so many rows, whole runs if it can be. Of high tiles fewer where k would end
  * before each row of C had one; of low ones as many as there are, and at most 80: what is done between two stretches
  * costs these more. */
@@ -201,7 +205,7 @@ typedef struct cpu_kernels {
     int any_step;                /* tiles take any step from a row of B, or a column of A, to the next in runs */
     cpu_gemm_tiles *const *gemm; /* [rows], 1 <= rows <= mr */
     cpu_gemm_edge *const *edge;  /* the same */
-    cpu_gemm_copy *const *copy;  /* the same */
+    cpu_gemm_copy *const *copy;  /* the same, from CPU_COPIES rows on */
     void (*drain)(void);
     void (*thin)(const cpu_thin *product);
     /* out[i * ldout + r] = sum over k of x[i * ldx + k] * w[r * ldw + k], i < xs, r < rows */

@@ -345,8 +345,9 @@ typedef void one_tile(ONE_PARAMETERS);
 #endif
 
 /* clang-format off */
-#define TILES(rows) ONE(rows, runs == CPU_RUNS_OF_B ? CPU_NO_RUNS : runs) EDGE(rows) COPY(rows)
-TILES(1) TILES(2) TILES(3)
+#define LOWEST_TILES(rows) ONE(rows, runs == CPU_RUNS_OF_B ? CPU_NO_RUNS : runs) EDGE(rows)
+#define TILES(rows) LOWEST_TILES(rows) COPY(rows)
+LOWEST_TILES(1) LOWEST_TILES(2) LOWEST_TILES(3)
 #if defined TILE_ASM_RUNS
 #define HIGHER_TILES(rows) ONE(rows, CPU_NO_RUNS) EDGE(rows) COPY(rows)
 HIGHER_TILES(4) HIGHER_TILES(5) HIGHER_TILES(6)
@@ -415,5 +416,5 @@ static void edge_whole(int64_t columns, int64_t depth, const float *a, int64_t l
     edge_store(rows, columns, sum, c, ldc, store);
 }
 #if defined TILE_COPY
-cpu_gemm_copy *const ISA_NAME(TILE_COPY)[CPU_MR_MAX + 1] = TILE_TABLE(copy);
+cpu_gemm_copy *const ISA_NAME(TILE_COPY)[CPU_MR_MAX + 1] = { [CPU_COPIES] = copy_4, copy_5, copy_6, TILE_MORE(copy) };
 #endif

@@ -50,6 +50,7 @@ static cek_status form_make(cek_device *device, const cek_op_desc *desc, cek__fo
     CEK_TRY(cek_op_make(device, desc, &info, out));
     forms->reserve_bytes = info.reserve_bytes;
     forms->prepack_bytes = info.prepack_bytes;
+    forms->prepack_layout = info.prepack_layout;
     if (info.workspace_bytes > forms->workspace_bytes)
         forms->workspace_bytes = info.workspace_bytes;
 out:

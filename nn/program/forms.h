@@ -15,6 +15,7 @@ typedef struct cek__forms {
     uint64_t workspace_bytes;
     uint64_t reserve_bytes;
     uint64_t prepack_bytes; /* with CEK_OP_PREPACKED */
+    uint64_t prepack_layout;
 } cek__forms;
 
 /* make - `twice`: outputs that the second form adds to; 0: there is none. Errors: those of cek_op_make; *out is empty

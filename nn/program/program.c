@@ -189,7 +189,21 @@ static bool is_there(const cek__program *program, int value)
     return false;
 }
 
-/* The operation with its weights packed, if there are such and the device makes it: *in reads a new value for them. */
+/* The same weights, packed for an instruction before that wants the same form of them; CEK__NO_VALUE: there is none. */
+static int packed_before(const cek__program *program, int weights, const cek__forms *forms)
+{
+    for (int i = 0; i < program->packing_count && forms->prepack_layout; i++) {
+        const cek__packing *p = &program->packings[i];
+        const cek__forms *of = &program->instructions[p->instruction].forms;
+
+        if (p->weights == weights && of->prepack_layout == forms->prepack_layout &&
+            of->prepack_bytes == forms->prepack_bytes)
+            return p->packed;
+    }
+    return CEK__NO_VALUE;
+}
+
+/* The operation with its weights packed, if there are such and the device makes it: *in reads them in another value. */
 static cek_status packed_try(cek__program *program, cek_op_desc *desc, uint64_t twice, cek__instruction *in, bool *made)
 {
     cek_status st = CEK_OK;
@@ -215,16 +229,19 @@ static cek_status packed_try(cek__program *program, cek_op_desc *desc, uint64_t 
     if (st != CEK_OK)
         return st == CEK_UNSUPPORTED ? CEK_OK : st;
     p.weights = in->operand[plain];
-    st = cek__program_value(program, (cek__value){ .place = CEK__PLACE_ARENA, .bytes = in->forms.prepack_bytes },
-                            &p.packed);
-    if (st != CEK_OK) {
-        cek__forms_free(&in->forms);
-        return st;
+    p.packed = packed_before(program, p.weights, &in->forms);
+    if (p.packed == CEK__NO_VALUE) {
+        st = cek__program_value(program, (cek__value){ .place = CEK__PLACE_ARENA, .bytes = in->forms.prepack_bytes },
+                                &p.packed);
+        if (st != CEK_OK) {
+            cek__forms_free(&in->forms);
+            return st;
+        }
+        program->packings[program->packing_count++] = p;
     }
     in->operand[plain] = CEK__NO_VALUE;
     in->operand[packed] = p.packed;
     in->slots = in->slots > packed + 1 ? in->slots : packed + 1;
-    program->packings[program->packing_count++] = p;
     *made = true;
 out:
     return st;

@@ -312,6 +312,55 @@ START_TEST(panels_of_b_that_stay_give_the_bits_of_copied_ones)
 }
 END_TEST
 
+/* Of B in any layout and type, with every end of a panel, of blocks as they are and of such as have several of each. */
+START_TEST(b_that_was_packed_before_gives_the_same_bits)
+{
+    static const shape more[] = { { 128, 384, 128, 1 }, { 24, 97, 200, 1 }, { 70, 33, 390, 2 }, { 40, 40, 2100, 1 },
+                                  { 64, 1, 64, 1 },     { 33, 129, 7, 1 },  { 8, 200, 75, 3 } };
+    const cpu_config *config;
+    cpu_threads *threads;
+    ck_assert_int_eq(cek__threads_create(2, NULL, 0, &threads), 0);
+    for (int c = 0; (config = cek__config_at(c)) != NULL; c++) {
+        int packed = 0;
+        for (int i = 0; i < 96; i++)
+            for (size_t s = 0; s < sizeof more / sizeof *more; s++) {
+                const cpu_type type = (const cpu_type[]){ CPU_F32, CPU_BF16, CPU_F16 }[i / 32];
+                const kind k = { .flip_a = i & 1,
+                                 .flip_b = i >> 1 & 1,
+                                 .spread = 1 + (i >> 2 & 1),
+                                 .accumulate = i >> 3 & 1,
+                                 .bias = i >> 4 & 1,
+                                 .act = i >> 3 & 1 ? CPU_ACT_NONE : CPU_ACT_RELU,
+                                 .a = type,
+                                 .b = type,
+                                 .c = i >> 4 & 1 ? type : CPU_F32,
+                                 .shared_b = 1 };
+                cpu_config small = *config;
+                small.floats = small.words = (cpu_blocks){ .mc = 28, .kc = 32, .b_bytes = 8192 };
+                problem p;
+                problem_make(&more[s], &k, &p);
+                for (int blocks = 0; blocks < 2; blocks++) {
+                    const cpu_config *with = blocks ? &small : config;
+                    void *plain = copied(k.c, p.nc, p.c), *result = copied(k.c, p.nc, p.c);
+                    const bool is_packed = run_packed(&p, &k, with, 2, threads, result, NULL);
+                    run_planned(&p, &k, with, 2, threads, plain, NULL);
+                    EXPECT(!is_packed || memcmp(plain, result, (size_t)(p.nc * cpu_type_bytes(k.c))) == 0,
+                           "%s, kind %d, %ldx%ldx%ld: other bits", config->isa, i, (long)more[s].m, (long)more[s].n,
+                           (long)more[s].k);
+                    EXPECT(is_packed || s > 0 || !k.flip_b || k.spread > 1 || k.accumulate, "%s, kind %d: not packed",
+                           config->isa, i);
+                    packed += is_packed;
+                    filled_free(k.c, p.nc, plain);
+                    filled_free(k.c, p.nc, result);
+                }
+                problem_free(&p);
+            }
+        EXPECT(packed > 200, "%s: %d were packed", config->isa, packed);
+    }
+    cek__threads_destroy(threads);
+}
+END_TEST
+
 /* Blocks so small that a small product has several of each: what tiles read is the same in whichever block it lies. */
 START_TEST(a_block_of_a_serves_several_of_b)
 {
@@ -450,6 +499,7 @@ int main(void)
     tcase_add_test(tests, low_precision_is_converted_on_the_way);
     tcase_add_test(tests, large_results_are_exact_aligned_or_not);
     tcase_add_test(tests, panels_of_b_that_stay_give_the_bits_of_copied_ones);
+    tcase_add_test(tests, b_that_was_packed_before_gives_the_same_bits);
     tcase_add_test(tests, a_block_of_a_serves_several_of_b);
     tcase_add_test(tests, sums_of_blocks_follow_each_other_in_one_place);
     tcase_add_test(tests, nan_reaches_every_element_it_belongs_to_and_no_other);

@@ -128,7 +128,7 @@ START_TEST(tiles_ask_for_whole_rows_one_after_the_other)
         cek__offsets_make(a_offset, DEPTH, 1);
         cek__offsets_make(b_offset, DEPTH, nr);
         for (int tile = 0; tile < 10; tile++) {
-            const int way = tile / 2, height = tile % 2 ? config->kernels->mr : 1;
+            const int way = tile / 2, low = way == 0 ? CPU_COPIES : 1, height = tile % 2 ? config->kernels->mr : low;
             cpu_ahead ahead = cpu_ahead_rows(rows, ROWS, COLUMNS, LD), none = cpu_ahead_none(rows, STRETCH);
             ahead.stretch = STRETCH;
             for (int asks = 1; asks >= 0; asks--)

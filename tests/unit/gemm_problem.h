@@ -101,22 +101,45 @@ static inline void problem_free(const problem *p)
     filled_free(CPU_F32, p->d.m * p->d.batch, p->sum);
 }
 
+static inline void run_plan(const gemm_plan *plan, const problem *p, const kind *k, cpu_threads *threads, const void *b,
+                            void *c, float *sum)
+{
+    void *workspace = guarded(plan->workspace_bytes, 0xff); /* NaNs: what is not written first must not be read */
+    cek__gemm_run(plan, threads,
+                  &(gemm_args){ .a = p->a,
+                                .b = b,
+                                .c = c,
+                                .bias = k->bias ? p->bias : NULL,
+                                .ref = k->deriv ? p->ref : NULL,
+                                .sum = k->sum ? sum : NULL },
+                  workspace);
+    guard_free(workspace, plan->workspace_bytes);
+}
+
 /* As planned for so many workers, whoever is there. */
 static inline void run_planned(const problem *p, const kind *k, const cpu_config *config, int workers,
                                cpu_threads *threads, void *c, float *sum)
 {
     gemm_plan plan;
     cek__gemm_plan(&p->d, config, workers, &plan);
-    void *workspace = guarded(plan.workspace_bytes, 0xff); /* NaNs: what is not written first must not be read */
-    cek__gemm_run(&plan, threads,
-                  &(gemm_args){ .a = p->a,
-                                .b = p->b,
-                                .c = c,
-                                .bias = k->bias ? p->bias : NULL,
-                                .ref = k->deriv ? p->ref : NULL,
-                                .sum = k->sum ? sum : NULL },
-                  workspace);
-    guard_free(workspace, plan.workspace_bytes);
+    run_plan(&plan, p, k, threads, p->b, c, sum);
+}
+
+/* With B packed before; false: the plan does without that. */
+static inline bool run_packed(const problem *p, const kind *k, const cpu_config *config, int workers,
+                              cpu_threads *threads, void *c, float *sum)
+{
+    gemm_desc d = p->d;
+    gemm_plan plan;
+    d.packed = 1;
+    cek__gemm_plan(&d, config, workers, &plan);
+    if (plan.packed_bytes == 0)
+        return false;
+    float *packed = guarded(plan.packed_bytes, 0xff);
+    cek__gemm_pack(&plan, threads, p->b, packed);
+    run_plan(&plan, p, k, threads, packed, c, sum);
+    guard_free(packed, plan.packed_bytes);
+    return true;
 }
 
 static inline void run(const problem *p, const kind *k, const cpu_config *config, cpu_threads *threads, void *c,

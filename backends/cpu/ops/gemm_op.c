@@ -1,5 +1,6 @@
 /* gemm_op.c - the gemm operation: from plugin.h's descriptor to a plan of backends/cpu/product/gemm.h. */
 #include "backends/common/extent.h"
+#include "backends/common/hash.h"
 #include "backends/cpu/product/gemm.h"
 #include "backends/cpu/ops/ops.h"
 
@@ -43,6 +44,26 @@ static void outer_fold(gemm_op *g, const cek_gemm_desc *d, gemm_desc *want)
     }
 }
 
+static void gemm_op_prepack(const cek_op *op, cek_queue *queue, void *const *at, void *packed)
+{
+    (void)queue;
+    cek__gemm_pack(&((const gemm_op *)op)->plan, op_dev(op)->threads, at[CEK_GEMM_B], packed);
+}
+
+/* Where it would not pay it stays without (ops.c). */
+static void packing_offer(cek_op *op, const gemm_op *g)
+{
+    const product_plan *product = &g->plan.product;
+    const uint64_t form[] = { CEK_OP_GEMM, (uint64_t)product->n, (uint64_t)product->k, (uint64_t)product->nr,
+                              product->words ? product->words->unit : 1 };
+
+    if (g->plan.packed_bytes == 0 || g->b_bytes != 0)
+        return;
+    op->info.prepack_bytes = g->plan.packed_bytes;
+    op->info.prepack_layout = cek__hash(CEK__HASH_START, form, sizeof form);
+    op->prepack = gemm_op_prepack;
+}
+
 static cek_status gemm_op_plan(cek_op *op)
 {
     gemm_op *g = (gemm_op *)op;
@@ -59,6 +80,7 @@ static cek_status gemm_op_plan(cek_op *op)
         .accumulate = cek__request_accumulates(&op->request, CEK_GEMM_C),
         .sum = (d->op.operands & CEK_BIT(CEK_GEMM_A_SUM)) != 0,
         .sum_accumulate = cek__request_accumulates(&op->request, CEK_GEMM_A_SUM),
+        .packed = (d->op.flags & CEK_OP_PREPACKED) != 0,
         .act = (cpu_act)e->activation,
         .deriv = (cpu_act)e->act_grad,
     };
@@ -70,6 +92,7 @@ static cek_status gemm_op_plan(cek_op *op)
     outer_fold(g, d, &want);
     want.ref = want.c;
     cek__gemm_plan(&want, op_dev(op)->config, op_dev(op)->workers, &g->plan);
+    packing_offer(op, g);
     op->info.workspace_bytes = g->plan.workspace_bytes;
     op_algorithm(op, g->plan.algorithm);
     return CEK_OK;
@@ -84,12 +107,13 @@ static void *after(void *at, int64_t bytes)
 static void gemm_op_run(const cek_op *op, cek_queue *queue, void *const *at, void *workspace)
 {
     const gemm_op *g = (const gemm_op *)op;
+    void *b = at[g->plan.packed_bytes ? CEK_GEMM_PACKED : CEK_GEMM_B];
 
     (void)queue;
     for (int64_t i = 0; i < g->outer; i++)
         cek__gemm_run(&g->plan, op_dev(op)->threads,
                       &(gemm_args){ .a = after(at[CEK_GEMM_A], i * g->a_bytes),
-                                    .b = after(at[CEK_GEMM_B], i * g->b_bytes),
+                                    .b = after(b, i * g->b_bytes),
                                     .c = after(at[CEK_GEMM_C], i * g->c_bytes),
                                     .bias = at[CEK_GEMM_BIAS],
                                     .ref = after(at[CEK_GEMM_ACT_REF], i * g->c_bytes),

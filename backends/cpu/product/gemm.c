@@ -24,6 +24,8 @@ enum {
     DEPTH_MOST = 2048      /* floats: longer runs of a row are no faster */
 };
 
+static const double packed_pays = 0.97; /* of the time: what a copy of all weights has to save */
+
 static gemm_matrix flipped(gemm_matrix m)
 {
     return (gemm_matrix){ m.type, m.col_stride, m.row_stride, m.batch_stride };
@@ -126,6 +128,8 @@ static int is_near_b(const gemm_desc *d, const cpu_config *config)
 static pack_way way_b(const gemm_desc *d, const cpu_config *config)
 {
     const int nr = config->kernels->nr;
+    if (d->packed)
+        return PACK_PANELS;
     const int is_panel = d->b.type == CPU_F32 && d->b.col_stride == 1 && d->n <= nr && llabs(d->b.row_stride) <= nr;
     return is_panel || is_near_b(d, config) ? PACK_DIRECT : cek__pack_way_b(&d->b);
 }
@@ -165,7 +169,9 @@ void cek__gemm_operands(const gemm_desc *d, product_plan *p)
     p->depth_most = depth_most(d, p);
 }
 
-static void plan_one(const gemm_desc *desc, const cpu_config *config, int workers, int swapped, gemm_plan *out)
+/* kc: of blocks; 0: to be chosen, the same in both roles. */
+static void plan_one(const gemm_desc *desc, const cpu_config *config, int workers, int swapped, int64_t kc,
+                     gemm_plan *out)
 {
     const gemm_desc *d = desc;
 
@@ -199,8 +205,8 @@ static void plan_one(const gemm_desc *desc, const cpu_config *config, int worker
         .thin = is_thin(d, config) && !(swapped && d->sum),
     };
     cek__gemm_operands(d, &out->product);
-    if (!out->product.thin) /* the same in both roles */
-        out->product.sizes.kc = whole_depth(desc, &out->product);
+    if (!out->product.thin)
+        out->product.sizes.kc = kc ? kc : whole_depth(desc, &out->product);
     cek__product_plan(&out->product);
 }
 
@@ -211,21 +217,30 @@ static int swap_pays(const product_plan *as_it_is, const product_plan *swapped)
     return as_it_is->thin ? swapped->m < as_it_is->m : swapped->cost < as_it_is->cost;
 }
 
-void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers, gemm_plan *out)
+static void product_name(gemm_plan *plan)
 {
     static const char *const names[3][2][2] = {
         { { "gemm", "gemm, swapped" }, { "gemm, split k", "gemm, swapped, split k" } },
         { { "gemm, thin", "gemm, thin, swapped" }, { "gemm, thin, split k", "gemm, thin, swapped, split k" } },
         { { "gemm, words", "gemm, words, swapped" }, { "gemm, words, split k", "gemm, words, swapped, split k" } },
     };
+
+    plan->workspace_bytes = plan->product.workspace_bytes;
+    plan->algorithm = names[plan->product.thin    ? 1
+                            : plan->product.words ? 2
+                                                  : 0][plan->product.splits > 1][plan->swapped];
+}
+
+static void plan_unpacked(const gemm_desc *desc, const cpu_config *config, int workers, gemm_plan *out)
+{
     gemm_plan swapped;
     if (desc->m == 0 || desc->n == 0 || desc->batch == 0) {
         *out = (gemm_plan){ .d = *desc, .algorithm = "gemm, empty" };
         return;
     }
     /* roles are those that are best for one worker: in which order sums are made may follow from them */
-    plan_one(desc, config, 1, 0, out);
-    plan_one(desc, config, 1, 1, &swapped);
+    plan_one(desc, config, 1, 0, 0, out);
+    plan_one(desc, config, 1, 1, 0, &swapped);
     /* of short rows most of the work is to add up what is in a vector's lanes: tiles multiply several of them sooner */
     const int64_t rows = desc->m < desc->n ? desc->m : desc->n;
     if ((rows <= 2 || desc->k >= config->kernels->nr) &&
@@ -237,9 +252,63 @@ void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers
         out->algorithm = "dot products";
         return;
     }
-    plan_one(desc, config, workers, swap_pays(&out->product, &swapped.product), out);
-    out->workspace_bytes = out->product.workspace_bytes;
-    out->algorithm = names[out->product.thin ? 1 : out->product.words ? 2 : 0][out->product.splits > 1][out->swapped];
+    plan_one(desc, config, workers, swap_pays(&out->product, &swapped.product), 0, out);
+    product_name(out);
+}
+
+/* A packed B in place of what was chosen, if that saves time. Sums are made in the same order. */
+static void plan_packed(const gemm_desc *desc, const cpu_config *config, int workers, gemm_plan *out)
+{
+    const product_plan *p = &out->product;
+    gemm_plan packed;
+
+    if (out->vector || p->thin || p->n == 0 || p->k == 0 || (desc->batch > 1 && desc->b.batch_stride != 0))
+        return;
+    plan_one(desc, config, workers, 0, p->sizes.kc, &packed);
+    const int adds_elsewhere = desc->accumulate &&
+                               packed.product.in_place != p->in_place; /* before or behind the sum */
+    if (packed.product.thin || adds_elsewhere || packed.product.cost > packed_pays * p->cost)
+        return;
+    product_name(&packed);
+    packed.packed_bytes = (size_t)(round_up(desc->n, packed.product.nr) * packed.product.k) * sizeof(float);
+    *out = packed;
+}
+
+void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers, gemm_plan *out)
+{
+    gemm_desc plain = *desc;
+
+    plain.packed = 0;
+    plan_unpacked(&plain, config, workers, out);
+    if (desc->packed)
+        plan_packed(desc, config, workers, out);
+}
+
+typedef struct packing {
+    const gemm_plan *plan;
+    pack_operand from;
+    float *to;
+} packing;
+
+static void panel_task(void *arg, int64_t task, int worker)
+{
+    const packing *p = arg;
+    const product_plan *product = &p->plan->product;
+    const int64_t nr = product->nr, col = task * nr;
+
+    (void)worker;
+    cek__pack_panel(product->config->kernels, &p->from, product->k, col, least(nr, product->n - col),
+                    p->to + col * product->k);
+}
+
+void cek__gemm_pack(const gemm_plan *plan, cpu_threads *threads, const void *b, float *to)
+{
+    const gemm_matrix *m = &plan->d.b;
+    packing p = { plan, pack_of(b, m->type, m->row_stride, m->col_stride, cek__pack_way_b(m)), to };
+
+    p.from.words = plan->product.words;
+    p.from.k = plan->product.elements;
+    cek__threads_run(threads, ceil_div(plan->product.n, plan->product.nr), panel_task, &p);
 }
 
 typedef struct call {
@@ -273,6 +342,8 @@ static void open_part(const void *owner, int64_t index, product_part *out)
 
     operand_open(swapped ? args->b : args->a, &d->a, plan->product.way_a, index, &out->a);
     operand_open(swapped ? args->a : args->b, &d->b, plan->product.way_b, index, &out->b);
+    if (plan->packed_bytes)
+        out->b.row_stride = plan->product.k;
     e->c = batch_at(args->c, &d->c, index);
     e->to = d->c;
     /* sums made in place include what C held */

@@ -39,12 +39,13 @@ typedef struct gemm_desc {
     cpu_act deriv;  /* activation whose derivative multiplies */
     /* where deriv: the activation's output for relu, tanh, sigmoid, its input for gelu */
     gemm_matrix ref;
+    int packed;         /* B comes as cek__gemm_pack has packed it, where the plan says so */
     int sum;            /* args.sum may be given */
     int sum_accumulate; /* add sum's old value */
 } gemm_desc;
 
 typedef struct gemm_args {
-    const void *a, *b;
+    const void *a, *b; /* B packed, where it is */
     void *c;
     const float *bias; /* n values, or NULL */
     const void *ref;   /* where deriv */
@@ -56,6 +57,7 @@ typedef struct gemm_args {
 typedef struct gemm_plan {
     size_t workspace_bytes; /* alignment 64 */
     const char *algorithm;  /* a static text: "gemm", "gemm, split k", "dot products" ... */
+    size_t packed_bytes;    /* of a packed B; 0: it comes as the descriptor says, since packing it would not pay */
     gemm_desc d;            /* with the roles of A and B exchanged where `swapped` */
     int swapped;            /* C^T = B^T A^T is computed */
     int vector;             /* nothing is packed: dot products */
@@ -69,6 +71,10 @@ void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers
 /* cek__gemm_operands - how A and B of a product of strided matrices are brought to the tiles, and how deep its blocks
  * are: for plans whose fields before these are set. Of `desc` only sizes, A and B are looked at. */
 void cek__gemm_operands(const gemm_desc *desc, product_plan *plan);
+
+/* cek__gemm_pack - packs one B, which all products of the batch read, for this plan and others of equal B and
+ * configuration. `to`: plan->packed_bytes, aligned to 64. The same bits come of it. */
+void cek__gemm_pack(const gemm_plan *plan, cpu_threads *threads, const void *b, float *to);
 
 /* cek__gemm_run - computes. `workspace` has plan->workspace_bytes, aligned to 64, and belongs to
  * this call until it returns.

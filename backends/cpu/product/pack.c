@@ -92,6 +92,7 @@ int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t r
             for (int64_t kk = 0; kk < depth; kk++)
                 to->a[i * lda + kk] = gather_one(kernels, a, row + i, k + kk);
         break;
+    case PACK_PANELS: break; /* a way of B alone */
     }
     cek__walk_panels_a(height, at, lda, rows, depth, to);
     cek__offsets_make(to->a_offset, depth, step);
@@ -147,28 +148,48 @@ static walk_edge b_direct(const cpu_kernels *kernels, const pack_operand *b, int
     return WALK_APART;
 }
 
+static walk_edge b_packed(const pack_operand *b, int64_t nr, int64_t k, int64_t depth, int64_t col, int64_t cols,
+                          const walk_scratch *to)
+{
+    for (int64_t j = 0; j < cols; j += nr)
+        to->b_panel[j / nr] = (const float *)b->at + (col + j) * b->row_stride + k * nr;
+    cek__offsets_make(to->b_offset, depth, nr);
+    return WALK_WHOLE;
+}
+
+static void panels_make(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col,
+                        int64_t cols, int64_t width, float *to)
+{
+    if (b->words)
+        cek__pack_words_b(kernels, b, k, depth, col, cols, to);
+    else if (b->way == PACK_ACROSS)
+        kernels->panels(b->type, depth, cols, width, element(b, k, col), b->row_stride, to, depth * width);
+    else if (b->way == PACK_ALONG)
+        b_along(kernels, b, k, depth, col, cols, width, to);
+    else
+        b_gather(kernels, b, k, depth, col, cols, width, to);
+}
+
 /* A panel alone that is half as wide, or less, is packed so: more of it is in L1. */
 walk_edge cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col,
                       int64_t cols, const walk_scratch *to)
 {
-    const int64_t nr = kernels->nr, width = cols > nr / 2 ? nr : nr / 2;
+    const int64_t nr = b->words ? b->words->nr : kernels->nr, width = b->words || cols > nr / 2 ? nr : nr / 2;
 
-    if (b->words) {
-        cek__pack_words_b(kernels, b, k, depth, col, cols, to);
-        return WALK_WHOLE;
-    }
+    if (b->way == PACK_PANELS)
+        return b_packed(b, nr, k, depth, col, cols, to);
+    if (b->way == PACK_DIRECT && !b->words)
+        return b_direct(kernels, b, k, depth, col, cols, to);
     cek__walk_panels_b(width, depth, cols, to);
-    switch (b->way) {
-    case PACK_DIRECT: return b_direct(kernels, b, k, depth, col, cols, to);
-    case PACK_ACROSS:
-        kernels->panels(b->type, depth, cols, width, element(b, k, col), b->row_stride, to->b, depth * width);
-        break;
-    case PACK_TURNED: break; /* a way of A alone */
-    case PACK_ALONG: b_along(kernels, b, k, depth, col, cols, width, to->b); break;
-    case PACK_GATHER: b_gather(kernels, b, k, depth, col, cols, width, to->b); break;
-    }
+    panels_make(kernels, b, k, depth, col, cols, width, to->b);
     if (width == nr)
         return WALK_WHOLE;
     cek__offsets_make(to->edge_offset, depth, width);
     return WALK_APART;
+}
+
+void cek__pack_panel(const cpu_kernels *kernels, const pack_operand *b, int64_t depth, int64_t col, int64_t cols,
+                     float *to)
+{
+    panels_make(kernels, b, 0, depth, col, cols, b->words ? b->words->nr : kernels->nr, to);
 }

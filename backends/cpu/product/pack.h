@@ -14,11 +14,12 @@ typedef enum pack_way {
     PACK_ALONG,  /* rows of memory lie along k: A is copied, B transposed */
     PACK_TURNED, /* the same of floats, and A is transposed */
     PACK_ACROSS, /* rows of memory lie across k: cut into panels */
-    PACK_GATHER  /* neither: element by element */
+    PACK_GATHER, /* neither: element by element */
+    PACK_PANELS  /* B: packed before, all steps of k of a panel after those of the panel before */
 } pack_way;
 
 /* One operand of one product. For B "rows" are k, so `row_stride` is the distance of neighbours in
- * k. */
+ * k. Of what is packed before it is how many steps of k there are. */
 typedef struct pack_operand {
     const void *at;
     cpu_type type;
@@ -60,5 +61,10 @@ int64_t cek__pack_a(const cpu_kernels *kernels, const pack_operand *a, int64_t r
                     int64_t depth, const walk_scratch *to);
 walk_edge cek__pack_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col,
                       int64_t cols, const walk_scratch *to);
+
+/* cek__pack_panel - a panel of PACK_PANELS: `depth` steps of k, which are all, of columns from `col` on, zeros behind
+ * those that there are. `to`: depth * nr. */
+void cek__pack_panel(const cpu_kernels *kernels, const pack_operand *b, int64_t depth, int64_t col, int64_t cols,
+                     float *to);
 
 #endif

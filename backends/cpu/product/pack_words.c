@@ -96,18 +96,17 @@ int64_t cek__pack_words_a(const cpu_kernels *kernels, const pack_operand *a, int
 }
 
 void cek__pack_words_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col,
-                       int64_t cols, const walk_scratch *to)
+                       int64_t cols, float *to)
 {
     const int64_t unit = b->words->unit, nr = b->words->nr;
 
-    cek__walk_panels_b(nr, depth, cols, to);
     if (b->way == PACK_ACROSS) {
         panels_across(b, element(b, k * unit, b->row_stride, col, 1), b->row_stride, elements(b, k, depth), cols, nr,
-                      to->b, depth);
+                      to, depth);
         return;
     }
     for (int64_t j = 0; j < cols; j += nr) {
-        float *panel = to->b + j * depth;
+        float *panel = to + j * depth;
         const int64_t n = least(nr, cols - j);
         if (n < nr)
             memset(panel, 0, (size_t)(depth * nr) * sizeof *panel);

@@ -7,10 +7,11 @@
 
 #include "backends/cpu/product/pack.h"
 
-/* As cek__pack_a and cek__pack_b. PACK_DIRECT: of A alone, whose rows are whole steps of words, and whole tiles. */
+/* As cek__pack_a; PACK_DIRECT: of A alone, whose rows are whole steps of words, and whole tiles. */
 int64_t cek__pack_words_a(const cpu_kernels *kernels, const pack_operand *a, int64_t row, int64_t rows, int64_t k,
                           int64_t depth, const walk_scratch *to);
+/* Panels of B, one behind the other. */
 void cek__pack_words_b(const cpu_kernels *kernels, const pack_operand *b, int64_t k, int64_t depth, int64_t col,
-                       int64_t cols, const walk_scratch *to);
+                       int64_t cols, float *to);
 
 #endif

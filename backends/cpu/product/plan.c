@@ -41,6 +41,7 @@ static double way_cost(pack_way way, double vectors, double transpose, double ru
     case PACK_ALONG: return vectors * transpose + runs_along * cost_run;
     case PACK_TURNED: return vectors * cost_transpose + runs_along * cost_run;
     case PACK_ACROSS: return vectors * cost_copy + runs_across * run_across;
+    case PACK_PANELS: return 0;
     case PACK_GATHER: break;
     }
     return vectors * cost_gather;
@@ -80,7 +81,7 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
                            ? blocks * (double)mb + (p->way_b == PACK_ALONG ? 0 : depth)
                            : 0;
     /* to ask for columns of a transposed B takes 2 to 5 % off a product: they are counted as if nobody had */
-    const bool b_is_near = p->ahead && p->way_b == PACK_ACROSS;
+    const bool b_is_near = (p->ahead && p->way_b == PACK_ACROSS) || p->way_b == PACK_PANELS;
     /* panels of B that pass by meet columns of A in L2, not in L1 */
     const double meeting = p->a_meets ? depth * (double)mb / vl * cost_ahead : 0;
     const double all_a = (double)p->m * (double)p->k, all_b = (double)p->k * (double)p->n; /* elements */
@@ -177,9 +178,9 @@ static void sizes_complete(const product_plan *p, walk_sizes *s, int64_t *ldc)
     /* what tiles read where it lies needs no room */
     if (s->a_floats == 0 && p->way_a != PACK_DIRECT)
         s->a_floats = s->mc * walk_row_floats(s->kc);
-    if (s->b_floats == 0 && p->way_b != PACK_DIRECT)
+    if (s->b_floats == 0 && p->way_b != PACK_DIRECT && p->way_b != PACK_PANELS)
         s->b_floats = s->kc * round_up(s->nc ? s->nc : s->nb, p->nr);
-    if (s->b_floats == 0 && p->n % p->nr > p->nr / 2)
+    if (p->way_b == PACK_DIRECT && p->n % p->nr > p->nr / 2)
         s->edge_floats = s->kc * p->nr;
     *ldc = product_sums_ld(p, p->again && s->nc ? s->nc : s->nb);
     s->c_floats = p->in_place || p->splits > 1 ? 0 : (p->again ? least(s->mc, s->mb) : s->mb) * *ldc;
