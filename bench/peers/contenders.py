@@ -18,8 +18,8 @@ WAITING = {"asleep": {"OMP_WAIT_POLICY": "passive", "KMP_BLOCKTIME": "0"},
 TUTORIAL = "eager+nchw+adam+item"
 TRAINING = [TUTORIAL, "eager+nhwc+adam", "eager+nchw+fused", "eager+nhwc+fused", "compile+nchw+fused",
             "compile+nhwc+fused"]
-FLAT_TRAINING = [TUTORIAL, "eager+nchw+adam", "eager+nchw+fused", "compile+nchw+fused"]  # no images, no layouts
 INFERENCE = ["eager+nchw", "eager+nhwc", "compile+nchw", "compile+nhwc"]
+FLAT = ("mlp", "lstm", "gpt")  # no images, no layouts
 
 
 def openblas_cores():
@@ -116,6 +116,9 @@ class Field:
         def peer(name, runners, variants=("-",)):
             peers[name] = [contender(r, v) for r in self.of(runners) for v in variants]
 
+        def ways(variants):
+            return [v for v in variants if problem.words[2] not in FLAT or "nhwc" not in v]
+
         if problem.sort in ("gemm", "conv"):
             contender(self.runners["peak"], instead=PEAK)
         if problem.words[1] != "f32":
@@ -130,9 +133,9 @@ class Field:
             peer("PyTorch", "PyTorch", ["nchw", "nhwc"])
         elif problem.sort == "train":
             peer("PyTorch as in tutorials", "PyTorch", [TUTORIAL])
-            peer("PyTorch", "PyTorch", FLAT_TRAINING if problem.words[2] == "mlp" else TRAINING)
+            peer("PyTorch", "PyTorch", ways(TRAINING))
         elif problem.sort == "infer":
-            peer("PyTorch", "PyTorch", INFERENCE)
+            peer("PyTorch", "PyTorch", ways(INFERENCE))
             peer("ONNX Runtime", "ONNX Runtime", ["spinning", "asleep"] if self.options.threads > 1 else ["asleep"])
         return list(found.values()), peers
 

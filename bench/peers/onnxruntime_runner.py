@@ -28,7 +28,9 @@ def prepare(variant, words):
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     wanted = session.get_inputs()[0]
     shape = [int(words[3]), *wanted.shape[1:]]
-    x = {wanted.name: numpy.random.default_rng(1).random(shape, dtype=numpy.float32)}
+    random = numpy.random.default_rng(1)
+    x = random.random(shape, dtype=numpy.float32) if wanted.type == "tensor(float)" else random.integers(0, 256, shape)
+    x = {wanted.name: x.astype({"tensor(int32)": numpy.int32}.get(wanted.type, x.dtype))}
     return lambda: session.run(None, x)
 
 

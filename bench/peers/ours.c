@@ -165,24 +165,46 @@ static bool conv_prepare(work *w, const runner_problem *p, char text[RUNNER_TEXT
 
 /* ---- models ---- */
 
+/* A sample has one label, one value, or, where its input is a text, a label for each of its bytes. */
 typedef struct net {
     const char *name, *text;
     cek_loss loss;
     int rank;
     int64_t shape[3];
+    bool is_text;
 } net;
 
 static const net nets[] = {
-    { "mnist-cnn", "mnist-cnn", CEK_LOSS_CROSS_ENTROPY, 3, { 1, 28, 28 } },
+    { "mnist-cnn", "mnist-cnn", CEK_LOSS_CROSS_ENTROPY, 3, { 1, 28, 28 }, false },
     { "small-cnn",
       "conv:8,3,p1 relu maxpool:2 conv:16,3,p1 relu maxpool:2 flatten linear:10",
       CEK_LOSS_CROSS_ENTROPY,
       3,
-      { 1, 28, 28 } },
-    { "mlp", "linear:64 relu linear:64 relu linear:1", CEK_LOSS_MSE, 1, { 13 } },
-    { "resnet18-32", "resnet18:10", CEK_LOSS_CROSS_ENTROPY, 3, { 3, 32, 32 } },
-    { "resnet18-224", "resnet18", CEK_LOSS_CROSS_ENTROPY, 3, { 3, 224, 224 } },
+      { 1, 28, 28 },
+      false },
+    { "mlp", "linear:64 relu linear:64 relu linear:1", CEK_LOSS_MSE, 1, { 13 }, false },
+    { "resnet18-32", "resnet18:10", CEK_LOSS_CROSS_ENTROPY, 3, { 3, 32, 32 }, false },
+    { "resnet18-224", "resnet18", CEK_LOSS_CROSS_ENTROPY, 3, { 3, 224, 224 }, false },
+    { "resnet50-224", "resnet50", CEK_LOSS_CROSS_ENTROPY, 3, { 3, 224, 224 }, false },
+    { "mobilenetv2-32", "mobilenetv2:10", CEK_LOSS_CROSS_ENTROPY, 3, { 3, 32, 32 }, false },
+    { "mobilenetv2-224", "mobilenetv2", CEK_LOSS_CROSS_ENTROPY, 3, { 3, 224, 224 }, false },
+    { "lstm", "lstm:128 flatten linear:10", CEK_LOSS_CROSS_ENTROPY, 2, { 28, 28 }, false },
+    { "gpt", "gpt:4", CEK_LOSS_OWN, 1, { 128 }, true },
 };
+
+static cek_dtype input_type(const net *n)
+{
+    return n->is_text ? CEK_I32 : CEK_F32;
+}
+
+/* NULL: no host memory. */
+static int32_t *labels_make(uint64_t count, uint64_t classes)
+{
+    int32_t *labels = calloc(count, sizeof *labels);
+    for (uint64_t i = 0; i < count && labels; i++)
+        labels[i] = (int32_t)(i * 7 % classes);
+    return labels;
+}
 
 /* The model, and `batch` samples for it. NULL: it is said why. */
 static const net *model_make(work *w, const runner_problem *p, char text[RUNNER_TEXT])
@@ -199,23 +221,23 @@ static const net *model_make(work *w, const runner_problem *p, char text[RUNNER_
     if (!done(cek_model_parse(n->text, n->rank, n->shape, &w->model), text))
         return NULL;
     cek_model_init(w->model, 1);
-    if (!(w->inputs = runner_floats(count, 1)))
+    w->inputs = n->is_text ? (void *)labels_make(count, 256) : (void *)runner_floats(count, 1);
+    if (!w->inputs)
         return refuse(text, "no host memory"), NULL;
-    w->batch = (cek_batch){ .size = sizeof w->batch, .input_type = CEK_F32, .count = batch, .inputs = w->inputs };
+    w->batch = (cek_batch){ .size = sizeof w->batch, .input_type = input_type(n), .count = batch, .inputs = w->inputs };
     return n;
 }
 
 static bool targets_make(work *w, const net *n, char text[RUNNER_TEXT])
 {
-    const uint64_t count = (uint64_t)w->batch.count;
-    if (n->loss == CEK_LOSS_MSE) {
-        w->targets = runner_floats(count, 2);
-    } else if ((w->targets = calloc(count, sizeof(int32_t)))) {
-        for (uint64_t i = 0; i < count; i++)
-            ((int32_t *)w->targets)[i] = (int32_t)(i * 7 % 10);
-    }
+    const uint64_t columns = n->is_text ? (uint64_t)n->shape[0] : n->loss == CEK_LOSS_MSE,
+                   count = (uint64_t)w->batch.count;
+    w->targets = n->loss == CEK_LOSS_MSE
+                     ? (void *)runner_floats(count * columns, 2)
+                     : (void *)labels_make(columns ? count * columns : count, n->is_text ? 256 : 10);
     w->batch.targets = w->targets;
-    w->batch.target_columns = n->loss == CEK_LOSS_MSE;
+    w->batch.target_columns = (uint32_t)columns;
+    w->batch.target_type = n->loss == CEK_LOSS_MSE ? CEK_F32 : CEK_I32;
     return w->targets || refuse(text, "no host memory");
 }
 
@@ -231,7 +253,8 @@ static bool train_prepare(work *w, const runner_problem *p, char text[RUNNER_TEX
                                           .batch = w->batch.count,
                                           .seed = 1,
                                           .type = type_of(p),
-                                          .input_type = CEK_F32 };
+                                          .input_type = input_type(n),
+                                          .target_columns = w->batch.target_columns };
     return done(cek_trainer_create(w->model, &device, 1, &options, &w->trainer), text);
 }
 
@@ -242,7 +265,7 @@ static bool infer_prepare(work *w, const runner_problem *p, char text[RUNNER_TEX
     if (!n)
         return false;
     const cek_predictor_options options = {
-        .size = sizeof options, .input_type = CEK_F32, .batch = w->batch.count, .type = type_of(p)
+        .size = sizeof options, .input_type = input_type(n), .batch = w->batch.count, .type = type_of(p)
     };
     uint64_t count = (uint64_t)w->batch.count;
     for (int i = cek_model_output_shape(w->model, shape); i-- > 0;)

@@ -1,6 +1,9 @@
 """problems - the table of what is measured: reads it, and knows how much there is to compute."""
 
 
+LONG = ("deepbench", "nets")  # groups that --quick leaves out, and that are asked for by name alone
+
+
 def expand(words):
     """A word of several parts, divided by commas, is a problem for each."""
     if not words:
@@ -35,8 +38,9 @@ class Problem:
         return 0
 
     def sum_up(self):
-        """What it is averaged with: the sort, the type, of convolutions the direction."""
-        return " ".join([self.group, *self.words[1 : 3 if self.sort == "conv" else 2]])
+        """What it is averaged with: the group, its sort where that is another word, the type, of convolutions the direction."""
+        sort = [] if self.sort == self.group else [self.sort]
+        return " ".join([self.group, *sort, *self.words[1 : 3 if self.sort == "conv" else 2]])
 
 
 LENGTHS = {"gemm": 6, "conv": 11, "train": 4, "infer": 4}

@@ -15,6 +15,7 @@ except ImportError as error:
     runner.absent(f"{sys.executable}: {error}")
 
 FORMATS = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last}
+TORCHVISION = {"resnet18": "resnet18", "resnet50": "resnet50", "mobilenetv2": "mobilenet_v2"}
 TYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 
 
@@ -39,12 +40,57 @@ def conv(words, kind, layout):
     return lambda: back(y, x, w, None, [stride] * 2, [pad] * 2, [1, 1], False, [0, 0], groups, wanted)
 
 
-def resnet(classes):
+class Block(torch.nn.Module):
+    """What comes before each place, seen from there, and a wide layer."""
+
+    def __init__(self, width, heads):
+        super().__init__()
+        n = torch.nn
+        self.norms = n.ModuleList(n.LayerNorm(width) for _ in range(2))
+        self.heads, self.qkv, self.out = heads, n.Linear(width, 3 * width), n.Linear(width, width)
+        self.wide = n.Sequential(n.Linear(width, 4 * width), n.GELU(), n.Linear(4 * width, width))
+
+    def forward(self, x):
+        batch, steps, width = x.shape
+        q, k, v = self.qkv(self.norms[0](x)).view(batch, steps, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
+        seen = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(seen.transpose(1, 2).reshape(batch, steps, width))
+        return x + self.wide(self.norms[1](x))
+
+
+class Gpt(torch.nn.Module):
+    """On bytes: the class of each place's next one."""
+
+    def __init__(self, context=128, width=128, heads=4, layers=4):
+        super().__init__()
+        n = torch.nn
+        self.bytes, self.places = n.Embedding(256, width), n.Embedding(context, width)
+        self.blocks = n.Sequential(*(Block(width, heads) for _ in range(layers)))
+        self.norm = n.LayerNorm(width)
+
+    def forward(self, x):
+        x = self.norm(self.blocks(self.bytes(x) + self.places.weight))
+        return (x @ self.bytes.weight.T).transpose(1, 2)
+
+
+class Lstm(torch.nn.Module):
+    """Of 28 steps of 28 numbers, all states together."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm, self.linear = torch.nn.LSTM(28, 128, batch_first=True), torch.nn.Linear(28 * 128, 10)
+
+    def forward(self, x):
+        return self.linear(self.lstm(x)[0].flatten(1))
+
+
+def torchvision_model(name, side):
     try:
         import torchvision
     except ImportError as error:
         raise runner.Cannot(str(error)) from None
-    return torchvision.models.resnet18(num_classes=classes)
+    classes = 10 if side == 32 else 1000
+    return getattr(torchvision.models, name)(num_classes=classes), (3, side, side)
 
 
 def model(name):
@@ -60,11 +106,18 @@ def model(name):
             n.MaxPool2d(2), n.Flatten(), n.Linear(784, 10)), (1, 28, 28)
     if name == "mlp":
         return n.Sequential(n.Linear(13, 64), n.ReLU(), n.Linear(64, 64), n.ReLU(), n.Linear(64, 1)), (13,)
-    if name == "resnet18-32":
-        return resnet(10), (3, 32, 32)
-    if name == "resnet18-224":
-        return resnet(1000), (3, 224, 224)
+    if name == "gpt":
+        return Gpt(), (128,)
+    if name == "lstm":
+        return Lstm(), (28, 28)
+    net, _, side = name.partition("-")
+    if net in TORCHVISION and side in ("32", "224"):
+        return torchvision_model(TORCHVISION[net], int(side))
     raise runner.Cannot(f"no model {name}")
+
+
+def samples(name, batch, shape):
+    return torch.randint(0, 256, (batch, *shape)) if name == "gpt" else torch.rand(batch, *shape)
 
 
 def laid(net, x, how):
@@ -77,12 +130,13 @@ def laid(net, x, how):
 def train(name, batch, kind, how):
     torch.manual_seed(1)
     net, shape = model(name)
-    net, x = laid(net, torch.rand(batch, *shape), how)
+    net, x = laid(net, samples(name, batch, shape), how)
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-4, **({"fused": True} if "fused" in how else {}))
     if name == "mlp":
         loss_of, y = torch.nn.MSELoss(), torch.rand(batch, 1)
     else:
-        loss_of, y = torch.nn.CrossEntropyLoss(), torch.randint(0, 10, (batch,))
+        loss_of = torch.nn.CrossEntropyLoss()
+        y = samples(name, batch, shape) if name == "gpt" else torch.randint(0, 10, (batch,))
 
     def step():
         optimizer.zero_grad()
@@ -102,7 +156,7 @@ def train(name, batch, kind, how):
 def infer(name, batch, kind, how):
     torch.manual_seed(1)
     net, shape = model(name)
-    net, x = laid(net.eval(), torch.rand(batch, *shape), how)
+    net, x = laid(net.eval(), samples(name, batch, shape), how)
 
     def once():
         with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16, enabled=kind == torch.bfloat16):
