@@ -17,18 +17,40 @@ INLINE void put(uint32_t bytes, const unsigned char *from, int64_t stride, int64
         memcpy(to + i * stride * bytes, from + i * bytes, bytes);
 }
 
+/* The same element again and again: as many as a vector holds, then vectors. */
+INLINE void repeat(uint32_t bytes, const unsigned char *from, int64_t n, unsigned char *to)
+{
+    enum { VECTOR = 16 };
+    unsigned char many[VECTOR];
+    const int64_t size = n * bytes;
+    int64_t i = 0;
+
+    take(bytes, from, 0, VECTOR / bytes, many);
+    for (; i + VECTOR <= size; i += VECTOR)
+        memcpy(to + i, many, VECTOR);
+    memcpy(to + i, many, (size_t)(size - i));
+}
+
+INLINE void take_any(uint32_t bytes, const unsigned char *from, int64_t stride, int64_t n, unsigned char *to)
+{
+    if (stride == 0)
+        repeat(bytes, from, n, to);
+    else
+        take(bytes, from, stride, n, to);
+}
+
 static void take_run(uint32_t bytes, const unsigned char *from, int64_t stride, int64_t n, unsigned char *to)
 {
     if (stride == 1)
         memcpy(to, from, (size_t)n * bytes);
     else if (bytes == 4)
-        take(4, from, stride, n, to);
+        take_any(4, from, stride, n, to);
     else if (bytes == 2)
-        take(2, from, stride, n, to);
+        take_any(2, from, stride, n, to);
     else if (bytes == 1)
-        take(1, from, stride, n, to);
+        take_any(1, from, stride, n, to);
     else
-        take(8, from, stride, n, to);
+        take_any(8, from, stride, n, to);
 }
 
 static void put_run(uint32_t bytes, const unsigned char *from, int64_t stride, int64_t n, unsigned char *to)
