@@ -265,9 +265,9 @@ static void plan_packed(const gemm_desc *desc, const cpu_config *config, int wor
     if (out->vector || p->thin || p->n == 0 || p->k == 0 || (desc->batch > 1 && desc->b.batch_stride != 0))
         return;
     plan_one(desc, config, workers, 0, p->sizes.kc, &packed);
-    const int adds_elsewhere = desc->accumulate &&
-                               packed.product.in_place != p->in_place; /* before or behind the sum */
-    if (packed.product.thin || adds_elsewhere || packed.product.cost > packed_pays * p->cost)
+    /* to what C holds sums of blocks are added one by one, or all together */
+    const int adds_otherwise = desc->accumulate && packed.product.in_place != p->in_place;
+    if (packed.product.thin || adds_otherwise || packed.product.cost > packed_pays * p->cost)
         return;
     product_name(&packed);
     packed.packed_bytes = (size_t)(round_up(desc->n, packed.product.nr) * packed.product.k) * sizeof(float);
@@ -282,33 +282,6 @@ void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers
     plan_unpacked(&plain, config, workers, out);
     if (desc->packed)
         plan_packed(desc, config, workers, out);
-}
-
-typedef struct packing {
-    const gemm_plan *plan;
-    pack_operand from;
-    float *to;
-} packing;
-
-static void panel_task(void *arg, int64_t task, int worker)
-{
-    const packing *p = arg;
-    const product_plan *product = &p->plan->product;
-    const int64_t nr = product->nr, col = task * nr;
-
-    (void)worker;
-    cek__pack_panel(product->config->kernels, &p->from, product->k, col, least(nr, product->n - col),
-                    p->to + col * product->k);
-}
-
-void cek__gemm_pack(const gemm_plan *plan, cpu_threads *threads, const void *b, float *to)
-{
-    const gemm_matrix *m = &plan->d.b;
-    packing p = { plan, pack_of(b, m->type, m->row_stride, m->col_stride, cek__pack_way_b(m)), to };
-
-    p.from.words = plan->product.words;
-    p.from.k = plan->product.elements;
-    cek__threads_run(threads, ceil_div(plan->product.n, plan->product.nr), panel_task, &p);
 }
 
 typedef struct call {
