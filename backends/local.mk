@@ -132,8 +132,8 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/product/offsets.c \
     %D%/cpu/product/offsets.h \
     %D%/cpu/product/pack.c \
-    %D%/cpu/product/packed.c \
     %D%/cpu/product/pack.h \
+    %D%/cpu/product/packed.c \
     %D%/cpu/product/pack_words.c \
     %D%/cpu/product/pack_words.h \
     %D%/cpu/product/plan.c \
