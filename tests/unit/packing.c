@@ -98,6 +98,35 @@ START_TEST(weights_are_packed_once_and_the_bits_are_those_of_a_device_that_packs
 }
 END_TEST
 
+/* The steps of an LSTM multiply by the same weights; what the input gives to all of them is one product more. */
+START_TEST(weights_that_are_read_again_and_again_are_packed_once)
+{
+    enum { STEPS = 5, WIDTH = 8, STATE = 64, SAMPLES = 32 };
+    static const char *const on[] = { "cpu:0", "reference:0" };
+    static float x[SAMPLES * STEPS * WIDTH], y[2][SAMPLES * STEPS * STATE];
+    uint32_t state = 4;
+    cek_model *m;
+
+    assert_ok(cek_model_parse("lstm:64", 2, (int64_t[]){ STEPS, WIDTH }, &m));
+    cek_model_init(m, 3);
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+        x[i] = random_value(&state, -2, 2);
+    for (int refuses = 0; refuses < 2; refuses++) {
+        bench b;
+
+        bench_open(&b, on[_i]);
+        packing_watch(&b, refuses);
+        predict_rows(m, b.device, CEK_MATH_F32, SAMPLES, SAMPLES, x, y[refuses]);
+        ck_assert_int_eq(packing.created, refuses ? 0 : STEPS + 1);
+        ck_assert_int_eq(packing.packed, refuses ? 0 : 2);
+        b.device->plugin = b.plugin;
+        bench_close(&b);
+    }
+    ck_assert_mem_eq(y[0], y[1], sizeof *y);
+    cek_model_free(m);
+}
+END_TEST
+
 /* A limit between what it takes with packed weights and without. */
 START_TEST(where_memory_is_short_nothing_is_packed)
 {
@@ -237,6 +266,7 @@ int main(void)
     TCase *tcase = tcase_create("packing");
 
     tcase_add_loop_test(tcase, weights_are_packed_once_and_the_bits_are_those_of_a_device_that_packs_none, 0, 2);
+    tcase_add_loop_test(tcase, weights_that_are_read_again_and_again_are_packed_once, 0, 2);
     tcase_add_test(tcase, where_memory_is_short_nothing_is_packed);
     tcase_add_test(tcase, packed_weights_go_before_batches_are_cut_and_what_was_computed_ahead_goes_last);
     tcase_add_test(tcase, where_memory_is_shorter_still_nothing_is_computed_ahead);
