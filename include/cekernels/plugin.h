@@ -449,7 +449,8 @@ enum { CEK_EVENT_TIMING = 1u << 0 }; /* event_elapsed will be asked */
  * Prepack: with CEK_OP_PREPACKED the weights come in a form of the backend's choice, of
  * prepack_bytes, in the slot PACKED; op_prepack() makes it from the plain operand and is run again
  * after that changes; its operand array covers the plain slot although the mask may lack it.
- * Operations with equal, non-zero prepack_layout may share one packed buffer. Without the flag
+ * Operations that describe the same weights alike (sizes, strides, type) and have equal, non-zero
+ * prepack_layout may share one packed buffer. Without the flag
  * PACKED is not given; with it PACKED is required and the plain weights are optional and not read.
  * An optional feature: CEK_UNSUPPORTED is a fair answer.
  *

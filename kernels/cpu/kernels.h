@@ -31,8 +31,8 @@ enum { CPU_RUN = 4 };
 
 enum { CPU_LOW = 8 }; /* rows: of a low tile */
 
-/* Rows of the lowest tile that copies B: the first of several panels of like height has at least half of the rows of a
- * full one, which are 6 or more, or of the 7 that those have which meet in one set of L1. */
+/* Rows of the lowest tile that copies B. Panels of a block of more rows than a full one has, 6 at least, are of like
+ * height: the first has more than half of these, or of the 7 that panels have whose rows meet in one set of L1. */
 enum { CPU_COPIES = 4 };
 
 /* The steps of a stretch for full tiles of so many rows, whole runs if it can be. Of high tiles fewer where k would end

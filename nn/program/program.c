@@ -189,15 +189,39 @@ static bool is_there(const cek__program *program, int value)
     return false;
 }
 
-/* The same weights, packed for an instruction before that wants the same form of them; CEK__NO_VALUE: there is none. */
-static int packed_before(const cek__program *program, int weights, const cek__forms *forms)
+static void weights_describe(const cek_op_desc *desc, uint64_t read[CEK__WEIGHTS_WORDS])
+{
+    if (desc->kind == CEK_OP_GEMM) {
+        const cek_gemm_desc *d = (const cek_gemm_desc *)desc;
+        const uint64_t gemm[CEK__WEIGHTS_WORDS] = { desc->kind,
+                                                    d->b_type,
+                                                    d->n,
+                                                    d->k,
+                                                    d->trans & CEK_GEMM_TRANS_B,
+                                                    (uint64_t)d->ldb,
+                                                    d->batch > 1 ? (uint64_t)d->stride_b : 0,
+                                                    d->outer > 1 ? (uint64_t)d->outer_b : 0 };
+
+        memcpy(read, gemm, sizeof gemm);
+    } else {
+        const cek_conv_desc *d = (const cek_conv_desc *)desc;
+        const uint64_t conv[CEK__WEIGHTS_WORDS] = { desc->kind, d->w_type,    d->out_channels, d->in_channels,
+                                                    d->groups,  d->kernel[0], d->kernel[1],    d->kernel[2] };
+
+        memcpy(read, conv, sizeof conv);
+    }
+}
+
+/* The same weights, taken for the same and packed for an instruction before that wants the same form of them;
+ * CEK__NO_VALUE: there are none. */
+static int packed_before(const cek__program *program, const cek__packing *like, const cek__forms *forms)
 {
     for (int i = 0; i < program->packing_count && forms->prepack_layout; i++) {
         const cek__packing *p = &program->packings[i];
         const cek__forms *of = &program->instructions[p->instruction].forms;
 
-        if (p->weights == weights && of->prepack_layout == forms->prepack_layout &&
-            of->prepack_bytes == forms->prepack_bytes)
+        if (p->weights == like->weights && memcmp(p->read, like->read, sizeof p->read) == 0 &&
+            of->prepack_layout == forms->prepack_layout && of->prepack_bytes == forms->prepack_bytes)
             return p->packed;
     }
     return CEK__NO_VALUE;
@@ -229,7 +253,8 @@ static cek_status packed_try(cek__program *program, cek_op_desc *desc, uint64_t 
     if (st != CEK_OK)
         return st == CEK_UNSUPPORTED ? CEK_OK : st;
     p.weights = in->operand[plain];
-    p.packed = packed_before(program, p.weights, &in->forms);
+    weights_describe(desc, p.read);
+    p.packed = packed_before(program, &p, &in->forms);
     if (p.packed == CEK__NO_VALUE) {
         st = cek__program_value(program, (cek__value){ .place = CEK__PLACE_ARENA, .bytes = in->forms.prepack_bytes },
                                 &p.packed);

@@ -41,10 +41,14 @@ typedef struct cek__value {
     int first, last; /* instructions between which the storage is in use */
 } cek__value;
 
+/* What an operation takes its weights for: kind, type, sizes, strides. */
+enum { CEK__WEIGHTS_WORDS = 8 };
+
 /* Weights that an instruction reads in a form that its operation makes of them ahead. */
 typedef struct cek__packing {
     int instruction;
-    int weights, packed; /* values */
+    int weights, packed;               /* values */
+    uint64_t read[CEK__WEIGHTS_WORDS]; /* as this */
 } cek__packing;
 
 enum { CEK__SLOTS = 10 }; /* operands of any op that a model uses: CEK_POINTWISE_BATCH is the highest */

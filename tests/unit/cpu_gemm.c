@@ -330,7 +330,10 @@ START_TEST(b_that_was_packed_before_gives_the_same_bits)
                                  .spread = 1 + (i >> 2 & 1),
                                  .accumulate = i >> 3 & 1,
                                  .bias = i >> 4 & 1,
-                                 .act = i >> 3 & 1 ? CPU_ACT_NONE : CPU_ACT_RELU,
+                                 .act = s & 1 ? CPU_ACT_NONE : CPU_ACT_RELU,
+                                 .sum = s & 1,
+                                 .sum_accumulate = i & 1,
+                                 .flip_c = s == 2,
                                  .a = type,
                                  .b = type,
                                  .c = i >> 4 & 1 ? type : CPU_F32,
@@ -341,10 +344,13 @@ START_TEST(b_that_was_packed_before_gives_the_same_bits)
                 problem_make(&more[s], &k, &p);
                 for (int blocks = 0; blocks < 2; blocks++) {
                     const cpu_config *with = blocks ? &small : config;
+                    const int64_t rows = p.d.m * p.d.batch;
                     void *plain = copied(k.c, p.nc, p.c), *result = copied(k.c, p.nc, p.c);
-                    const bool is_packed = run_packed(&p, &k, with, 2, threads, result, NULL);
-                    run_planned(&p, &k, with, 2, threads, plain, NULL);
-                    EXPECT(!is_packed || memcmp(plain, result, (size_t)(p.nc * cpu_type_bytes(k.c))) == 0,
+                    float *sum[2] = { copied(CPU_F32, rows, p.sum), copied(CPU_F32, rows, p.sum) };
+                    const bool is_packed = run_packed(&p, &k, with, 2, threads, result, sum[0]);
+                    run_planned(&p, &k, with, 2, threads, plain, sum[1]);
+                    EXPECT(!is_packed || (memcmp(plain, result, (size_t)(p.nc * cpu_type_bytes(k.c))) == 0 &&
+                                          memcmp(sum[0], sum[1], (size_t)rows * sizeof(float)) == 0),
                            "%s, kind %d, %ldx%ldx%ld: other bits", config->isa, i, (long)more[s].m, (long)more[s].n,
                            (long)more[s].k);
                     EXPECT(is_packed || s > 0 || !k.flip_b || k.spread > 1 || k.accumulate, "%s, kind %d: not packed",
@@ -352,6 +358,8 @@ START_TEST(b_that_was_packed_before_gives_the_same_bits)
                     packed += is_packed;
                     filled_free(k.c, p.nc, plain);
                     filled_free(k.c, p.nc, result);
+                    filled_free(CPU_F32, rows, sum[0]);
+                    filled_free(CPU_F32, rows, sum[1]);
                 }
                 problem_free(&p);
             }

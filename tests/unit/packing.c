@@ -1,5 +1,7 @@
 /* packing.c - what a prediction computes of weights once: packed by the device, with the same bits, where memory has
  * room for that, and what it goes without first where it has not. */
+#include <cekernels/parts.h>
+
 #include "plan_run.h"
 #include "tests/suite.h"
 
@@ -107,6 +109,7 @@ START_TEST(weights_that_are_read_again_and_again_are_packed_once)
     uint32_t state = 4;
     cek_model *m;
 
+    setenv("CEKERNELS_CPU_THREADS", "1", 1); /* of many each packs so little that it would not pay */
     assert_ok(cek_model_parse("lstm:64", 2, (int64_t[]){ STEPS, WIDTH }, &m));
     cek_model_init(m, 3);
     for (size_t i = 0; i < sizeof x / sizeof *x; i++)
@@ -119,6 +122,43 @@ START_TEST(weights_that_are_read_again_and_again_are_packed_once)
         predict_rows(m, b.device, CEK_MATH_F32, SAMPLES, SAMPLES, x, y[refuses]);
         ck_assert_int_eq(packing.created, refuses ? 0 : STEPS + 1);
         ck_assert_int_eq(packing.packed, refuses ? 0 : 2);
+        b.device->plugin = b.plugin;
+        bench_close(&b);
+    }
+    ck_assert_mem_eq(y[0], y[1], sizeof *y);
+    cek_model_free(m);
+}
+END_TEST
+
+/* x W, and what W^T makes of it; W is square: as many elements, panels of one form, and other values in them. */
+START_TEST(weights_that_are_read_in_two_ways_are_packed_twice)
+{
+    enum { SIZE = 64, SAMPLES = 32 };
+    static const char *const on[] = { "cpu:0", "reference:0" };
+    static float x[SAMPLES * SIZE], y[2][SAMPLES * SIZE];
+    uint32_t state = 4;
+    cek_parameter p;
+    cek_model *m;
+    int h;
+
+    setenv("CEKERNELS_CPU_THREADS", "1", 1);
+    assert_ok(cek_model_create(1, (int64_t[]){ SIZE }, &m));
+    assert_ok(cek_model_linear(m, 0, SIZE, false, &h));
+    assert_ok(cek_model_parameter(m, 0, &p));
+    cek_part_matmul(m, h, cek_part_shared(m, p.name), false);
+    assert_ok(cek_model_status(m));
+    for (int64_t i = 0; i < p.count; i++)
+        p.data[i] = random_value(&state, -1, 1);
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+        x[i] = random_value(&state, -2, 2);
+    for (int refuses = 0; refuses < 2; refuses++) {
+        bench b;
+
+        bench_open(&b, on[_i]);
+        packing_watch(&b, refuses);
+        predict_rows(m, b.device, CEK_MATH_F32, SAMPLES, SAMPLES, x, y[refuses]);
+        ck_assert_int_eq(packing.created, refuses ? 0 : 2);
+        ck_assert_int_eq(packing.packed, packing.created);
         b.device->plugin = b.plugin;
         bench_close(&b);
     }
@@ -267,6 +307,7 @@ int main(void)
 
     tcase_add_loop_test(tcase, weights_are_packed_once_and_the_bits_are_those_of_a_device_that_packs_none, 0, 2);
     tcase_add_loop_test(tcase, weights_that_are_read_again_and_again_are_packed_once, 0, 2);
+    tcase_add_loop_test(tcase, weights_that_are_read_in_two_ways_are_packed_twice, 0, 2);
     tcase_add_test(tcase, where_memory_is_short_nothing_is_packed);
     tcase_add_test(tcase, packed_weights_go_before_batches_are_cut_and_what_was_computed_ahead_goes_last);
     tcase_add_test(tcase, where_memory_is_shorter_still_nothing_is_computed_ahead);

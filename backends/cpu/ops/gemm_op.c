@@ -54,8 +54,15 @@ static void gemm_op_prepack(const cek_op *op, cek_queue *queue, void *const *at,
 static void packing_offer(cek_op *op, const gemm_op *g)
 {
     const product_plan *product = &g->plan.product;
-    const uint64_t form[] = { CEK_OP_GEMM, (uint64_t)product->n, (uint64_t)product->k, (uint64_t)product->nr,
-                              product->words ? product->words->unit : 1 };
+    const gemm_matrix *b = &g->plan.d.b;
+    const uint64_t form[] = { CEK_OP_GEMM,
+                              (uint64_t)product->n,
+                              (uint64_t)product->k,
+                              (uint64_t)product->nr,
+                              product->words ? (uint64_t)product->words->unit : 1,
+                              (uint64_t)b->type,
+                              (uint64_t)b->row_stride,
+                              (uint64_t)b->col_stride };
 
     if (g->plan.packed_bytes == 0 || g->b_bytes != 0)
         return;

@@ -315,8 +315,9 @@ static bool lies_well(const float *lies, int64_t row_bytes, int64_t rows, bool o
 }
 
 /* Packs columns [col, col + cols) of a block of B, or where they lie in rows of memory, only those that fill no panel:
- * full ones stay, or are packed by the first of several tiles that read them, which multiplies while others would wait.
- * Offsets have 32 bits. */
+ * full ones stay, or are packed by the first of several tiles that read them, which multiplies while others would wait:
+ * with an A whose panels are of like height, as cek__pack_a cuts them. Who cuts it otherwise, at the ends of an image's
+ * lines, gives a B that lies along k, or hands it out himself (CPU_COPIES). Offsets have 32 bits. */
 static b_block b_take(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t col, int64_t cols,
                       const walk_scratch *s)
 {
