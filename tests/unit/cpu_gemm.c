@@ -322,7 +322,7 @@ START_TEST(b_that_was_packed_before_gives_the_same_bits)
     ck_assert_int_eq(cek__threads_create(2, NULL, 0, &threads), 0);
     for (int c = 0; (config = cek__config_at(c)) != NULL; c++) {
         int packed = 0;
-        for (int i = 0; i < 96; i++)
+        for (int i = 0; i < 96; i += 5)
             for (size_t s = 0; s < sizeof more / sizeof *more; s++) {
                 const cpu_type type = (const cpu_type[]){ CPU_F32, CPU_BF16, CPU_F16 }[i / 32];
                 const kind k = { .flip_a = i & 1,
@@ -339,7 +339,9 @@ START_TEST(b_that_was_packed_before_gives_the_same_bits)
                                  .c = i >> 4 & 1 ? type : CPU_F32,
                                  .shared_b = 1 };
                 cpu_config small = *config;
-                small.floats = small.words = (cpu_blocks){ .mc = 28, .kc = 32, .b_bytes = 8192 };
+                small.floats = (cpu_blocks){ .mc = 2 * config->kernels->mr, .kc = 32, .b_bytes = 8192 };
+                if (config->bf16)
+                    small.words = (cpu_blocks){ .mc = 2 * config->bf16->mr, .kc = 32, .b_bytes = 8192 };
                 problem p;
                 problem_make(&more[s], &k, &p);
                 for (int blocks = 0; blocks < 2; blocks++) {
@@ -353,8 +355,8 @@ START_TEST(b_that_was_packed_before_gives_the_same_bits)
                                           memcmp(sum[0], sum[1], (size_t)rows * sizeof(float)) == 0),
                            "%s, kind %d, %ldx%ldx%ld: other bits", config->isa, i, (long)more[s].m, (long)more[s].n,
                            (long)more[s].k);
-                    EXPECT(is_packed || s > 0 || !k.flip_b || k.spread > 1 || k.accumulate, "%s, kind %d: not packed",
-                           config->isa, i);
+                    EXPECT(is_packed || blocks || s > 0 || !k.flip_b || k.spread > 1 || k.accumulate,
+                           "%s, kind %d: not packed", config->isa, i);
                     packed += is_packed;
                     filled_free(k.c, p.nc, plain);
                     filled_free(k.c, p.nc, result);
@@ -363,7 +365,7 @@ START_TEST(b_that_was_packed_before_gives_the_same_bits)
                 }
                 problem_free(&p);
             }
-        EXPECT(packed > 200, "%s: %d were packed", config->isa, packed);
+        EXPECT(packed > 40, "%s: %d were packed", config->isa, packed);
     }
     cek__threads_destroy(threads);
 }
