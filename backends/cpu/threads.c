@@ -384,6 +384,20 @@ void cek__threads_run(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *a
     pool_give(threads);
 }
 
+/* A helper that falls asleep meanwhile sleeps through it. */
+void cek__threads_run_awake(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *arg)
+{
+    if (tasks > 1 && threads && threads->workers > 1 && !threads->lender && pool_take(threads)) {
+        const int shared = !atomic_load(&threads->sleepers);
+        if (shared)
+            run_shared(threads, tasks, fn, arg);
+        pool_give(threads);
+        if (shared)
+            return;
+    }
+    run_alone(tasks, fn, arg);
+}
+
 /* Whether brief runs follow each other so closely that helpers, once awake, would stay so, and have for as long as
  * waking them takes. */
 static int is_steady(cpu_threads *threads)

@@ -89,6 +89,10 @@ int cek__threads_workers(const cpu_threads *threads);
  * the call, not to the pool. threads == NULL runs inline. */
 void cek__threads_run(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *arg);
 
+/* cek__threads_run_awake - the same for work that is not worth waking anybody up: where a helper sleeps it is the
+ * caller's alone. */
+void cek__threads_run_awake(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *arg);
+
 /* What all tasks of a run do, as one thread does it best. */
 typedef void cpu_whole(void *arg);
 

@@ -46,8 +46,10 @@ static void counts_are(const count *c, int64_t tasks, int n)
 
 static void either_run(int run, cpu_threads *threads, int64_t tasks, count *c)
 {
-    if (run % 2)
+    if (run % 3 == 0)
         cek__threads_run(threads, tasks, count_task, c);
+    else if (run % 3 == 1)
+        cek__threads_run_awake(threads, tasks, count_task, c);
     else
         cek__threads_run_brief(threads, 1, tasks, count_task, NULL, c);
 }
@@ -111,6 +113,35 @@ START_TEST(brief_runs_that_are_far_apart_wake_nobody)
         cek__threads_destroy(threads);
     }
     ck_assert_int_eq(alone, RUNS);
+}
+END_TEST
+
+/* Long enough for who was woken to have a task; the next ones wake nobody either. */
+START_TEST(runs_for_those_who_are_awake_get_these_and_wake_nobody)
+{
+    enum { RUNS = 50, TRIES = 20 };
+    cpu_threads *threads;
+    int shared = 0, alone = 0;
+    ck_assert_int_eq(cek__threads_create(2, NULL, 0, &threads), 0);
+    for (const int64_t end = clock_now() + 20000000000; clock_now() < end && !shared;) {
+        brief b = { .ns = 5000 };
+        cek__threads_run(threads, 2, brief_task, &b); /* wakes a helper, who looks for more for a while */
+        atomic_store(&b.others, 0);
+        cek__threads_run_awake(threads, 2, brief_task, &b);
+        shared = atomic_load(&b.others);
+    }
+    ck_assert_int_gt(shared, 0);
+    for (int try = 0; try < TRIES && alone < RUNS; try++) {
+        for (alone = 0; alone < RUNS; alone++) {
+            brief b = { .ns = 300000 };
+            usleep(1000);
+            cek__threads_run_awake(threads, 2, brief_task, &b);
+            if (atomic_load(&b.others))
+                break;
+        }
+    }
+    ck_assert_int_eq(alone, RUNS);
+    cek__threads_destroy(threads);
 }
 END_TEST
 
@@ -597,6 +628,7 @@ int main(void)
     tcase_set_timeout(threads, 60);
     tcase_add_loop_test(threads, every_task_runs_once_and_is_visible, 1, WORKERS + 1);
     tcase_add_test(threads, brief_runs_that_are_far_apart_wake_nobody);
+    tcase_add_test(threads, runs_for_those_who_are_awake_get_these_and_wake_nobody);
     tcase_add_test(threads, brief_runs_that_follow_each_other_get_helpers);
     tcase_add_test(threads, brief_runs_that_helpers_delay_are_the_callers_alone);
     tcase_add_test(threads, brief_runs_that_delay_what_comes_next_are_the_callers_alone);

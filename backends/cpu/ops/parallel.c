@@ -24,8 +24,13 @@ void cek__cpu_for(const cpu_dev *dev, int64_t items, int64_t step, uint64_t ps_i
 
     if (items <= 0)
         return;
-    if (dev->workers == 1 || ns < CPU_INLINE_NS) {
+    if (dev->workers == 1 || ns < (double)dev->workers * CPU_SHARE_NS) {
         fn(arg, 0, items, 0);
+        return;
+    }
+    if (ns < CPU_INLINE_NS) {
+        j.piece = ((items - 1) / dev->workers / step + 1) * step;
+        cek__threads_run_awake(dev->threads, (items - 1) / j.piece + 1, job_task, &j);
         return;
     }
     if (pieces > most)

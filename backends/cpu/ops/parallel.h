@@ -21,11 +21,14 @@ enum {
 };
 
 enum {
-    /* Below this an operation runs on the calling thread alone. Waking a sleeping thread costs
+    /* Below this nobody is woken up for an operation. Waking a sleeping thread costs
      * the caller some us and the thread is there 50 us later; if it still spins, 0.2 us. The
      * caller works on meanwhile: 40 us of tanh took 24 us with a second thread that was awake
      * and 41 us with one that slept. */
     CPU_INLINE_NS = 30000,
+    /* A worker's part of an operation that is shared with threads that are awake: below this it is not worth the way of
+     * the lines that another core wrote. */
+    CPU_SHARE_NS = 6000,
     /* A piece: long against the 0.1 us that handing it out costs, short against waiting for a
      * last one. */
     CPU_PIECE_NS = 10000,
