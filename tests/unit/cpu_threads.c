@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backends/cpu/ops/parallel.h"
 #include "backends/cpu/sharing.h"
 #include "backends/cpu/threads.h"
 #include "backends/cpu/topology.h"
@@ -141,6 +142,40 @@ START_TEST(runs_for_those_who_are_awake_get_these_and_wake_nobody)
         }
     }
     ck_assert_int_eq(alone, RUNS);
+    cek__threads_destroy(threads);
+}
+END_TEST
+
+static void brief_items(void *arg, int64_t begin, int64_t end, int worker)
+{
+    for (int64_t i = begin; i < end; i++)
+        brief_task(arg, i, worker);
+}
+
+/* Whether a helper that is awake ever gets items of an operation that takes so long, for as long as the caller has
+ * patience. */
+static bool operation_is_shared(cpu_threads *threads, int64_t ns, int64_t patience_ns)
+{
+    enum { ITEMS = 16 };
+    const cpu_dev dev = { .workers = 2, .threads = threads };
+    int shared = 0;
+    for (const int64_t end = clock_now() + patience_ns; clock_now() < end && !shared;) {
+        brief b = { .ns = 5000 };
+        cek__threads_run(threads, 2, brief_task, &b);
+        b = (brief){ .ns = 1000 };
+        cek__cpu_for(&dev, ITEMS, 1, (uint64_t)ns * 1000 / ITEMS, brief_items, &b);
+        shared = atomic_load(&b.others);
+    }
+    return shared;
+}
+
+START_TEST(operations_that_wake_nobody_are_shared_if_each_worker_has_enough_of_them)
+{
+    cpu_threads *threads;
+    ck_assert_int_eq(cek__threads_create(2, NULL, 0, &threads), 0);
+    ck_assert(operation_is_shared(threads, CPU_INLINE_NS - 1000, 20000000000));
+    ck_assert(operation_is_shared(threads, 2 * CPU_SHARE_NS + 1000, 20000000000));
+    ck_assert(!operation_is_shared(threads, 2 * CPU_SHARE_NS - 1000, 100000000));
     cek__threads_destroy(threads);
 }
 END_TEST
@@ -629,6 +664,7 @@ int main(void)
     tcase_add_loop_test(threads, every_task_runs_once_and_is_visible, 1, WORKERS + 1);
     tcase_add_test(threads, brief_runs_that_are_far_apart_wake_nobody);
     tcase_add_test(threads, runs_for_those_who_are_awake_get_these_and_wake_nobody);
+    tcase_add_test(threads, operations_that_wake_nobody_are_shared_if_each_worker_has_enough_of_them);
     tcase_add_test(threads, brief_runs_that_follow_each_other_get_helpers);
     tcase_add_test(threads, brief_runs_that_helpers_delay_are_the_callers_alone);
     tcase_add_test(threads, brief_runs_that_delay_what_comes_next_are_the_callers_alone);
