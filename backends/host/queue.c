@@ -106,15 +106,21 @@ cek_status cek__host_copy_mem(cek_queue *queue, cek_ref dst, cek_ref src, uint64
     return st;
 }
 
+/* What is written is copied on, twice as much each time, but no more than stays in a first cache. */
 void cek__host_fill_bytes(unsigned char *at, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes)
 {
+    enum { MOST = 4096 };
     const uint16_t half = (uint16_t)pattern;
-    if (pattern_bytes == 1)
+    if (pattern_bytes == 1 || bytes == 0) {
         memset(at, (int)(pattern & 0xff), bytes);
-    for (uint64_t i = 0; pattern_bytes == 2 && i < bytes; i += 2)
-        memcpy(at + i, &half, 2);
-    for (uint64_t i = 0; pattern_bytes == 4 && i < bytes; i += 4)
-        memcpy(at + i, &pattern, 4);
+        return;
+    }
+    memcpy(at, pattern_bytes == 2 ? (const void *)&half : &pattern, pattern_bytes);
+    for (uint64_t done = pattern_bytes, more; done < bytes; done += more) {
+        more = done < MOST ? done : MOST;
+        more = more < bytes - done ? more : bytes - done;
+        memcpy(at + done, at, more);
+    }
 }
 
 cek_status cek__host_fill(cek_queue *queue, cek_ref dst, uint32_t pattern, uint32_t pattern_bytes, uint64_t bytes)

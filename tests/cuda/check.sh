@@ -51,7 +51,7 @@ if [ -n "$NVCC" ]; then
     export FAKE_CUDA_STRICT
     FAKE_CUDA_SM=60
     export FAKE_CUDA_SM
-    run 1 check -t f32 -d cuda:0 softmax
+    run 1 check -t f32 -d cuda:0 softmax --match=1x1
     grep -q 'not among the machine code of this build' "$scratch/out" "$scratch/err" || wrong "not explained: $(tail -3 "$scratch/err")"
     unset FAKE_CUDA_SM
     # A compiler that finds no builtins is none: chains of instructions are interpreted.
@@ -61,7 +61,7 @@ if [ -n "$NVCC" ]; then
         ln -s "$fake/fake_nvrtc.so" "$scratch/half/libnvrtc.so.13" || exit 99
     run 0 check -t f32 -d cuda:0 --json pointwise softmax
     holds "$(value required_passed) == $(value required) && $(value required) >= 100"
-    run 0 gemm -d cuda:0 -s 8x8x8
+    run 0 op softmax 4x4 -d cuda:0 -w 0 -r 1
     grep -q 'no NVRTC: it compiles nothing: .*failed to open libnvrtc-builtins.so.13.0.*/half/libnvrtc.so.13' "$scratch/err" ||
         wrong "not explained: $(tail -3 "$scratch/err")"
 else
@@ -86,14 +86,14 @@ FAKE_CUDA_CXX=$scratch/counting run 0 check -t f32 -d cuda:0 softmax dropout --j
 holds "$(value required_passed) == $(value required) && $(wc -l <"$scratch/compiled") == 2"
 rm -rf "$scratch/cache"
 : >"$scratch/cache"  # not a folder: slow, not wrong
-run 0 check -t f32 -d cuda:0 softmax --json
+run 0 check -t f32 -d cuda:0 softmax --match=3x10 --json
 holds "$(value required_passed) == $(value required)"
 
 # An older compiler makes PTX; one that knows nothing as old as the device is of no use, nor one that fails.
 CEKERNELS_CUDA_CACHE=off
 FAKE_NVRTC_ARCHS="75 80"
 export FAKE_NVRTC_ARCHS
-run 0 check -t f32 -d cuda:0 softmax --json
+run 0 check -t f32 -d cuda:0 softmax --match=3x10 --json
 holds "$(value required_passed) == $(value required)"
 FAKE_NVRTC_ARCHS=100
 run 1 check -t f32 -d cuda:0 softmax

@@ -1,6 +1,6 @@
-/* nvrtc.c LIBRARY ARCH [loops] - compiles with NVIDIA's own NVRTC what standard input names, a variant per
- * line: a source of kernels/gpu, then definitions NAME=VALUE, as kernels/images.sh writes them.
- * Prints what fails, and how many did not; with "loops" also how many each kernel has in PTX. */
+/* nvrtc.c LIBRARY ARCH [loops] - compiles with NVIDIA's own NVRTC what standard input names, a variant per line:
+ * a source of kernels/gpu, then definitions NAME=VALUE, as kernels/images.sh writes them. For sm_N to machine code,
+ * for compute_N to PTX. Prints what fails, and how many did not; with "loops" also how many each kernel has in PTX. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
     GET(int, nvrtcGetPTXSize, (void *, size_t *));
     GET(int, nvrtcGetPTX, (void *, char *));
     GET(int, nvrtcDestroyProgram, (void **));
-    snprintf(arch, sizeof arch, "--gpu-architecture=sm_%s", argv[2]);
+    snprintf(arch, sizeof arch, "--gpu-architecture=%s", argv[2]);
     const char *const options[] = { arch, "--fmad=true", "--std=c++14" }; /* as backends/cuda/compile.c */
     while (fgets(line, sizeof line, stdin)) {
         const char *source;
@@ -114,6 +114,6 @@ int main(int argc, char **argv)
             nvrtcDestroyProgram(&program);
         free(text);
     }
-    printf("%u of %u variants compile for sm_%s\n", good, all, argv[2]);
+    printf("%u of %u variants compile for %s\n", good, all, argv[2]);
     return good == all && all ? 0 : 1;
 }
