@@ -35,6 +35,8 @@ V_INLINE void store(cpu_type type, int64_t n, const float *from, uint16_t *to)
 {
     int64_t i = 0;
 
+    for (; type == CPU_BF16 && i + 2 * VL <= n; i += 2 * VL)
+        v_store_u16_twice((vh_mem *)(to + i), bf16_bits(v_load(from + i)), bf16_bits(v_load(from + i + VL)));
     for (; i + VL <= n; i += VL)
         v_store_typed_part(type, to + i, VL, v_load(from + i));
     if (i < n)

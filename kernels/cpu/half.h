@@ -11,7 +11,11 @@
 
 V_INLINE vu u_select(vu mask, vu a, vu b)
 {
+#if defined CEK_ISA_AVX2
+    return (vu)_mm256_blendv_epi8((__m256i)b, (__m256i)a, (__m256i)mask);
+#else
     return (mask & a) | (~mask & b);
+#endif
 }
 V_INLINE vu u_all(uint32_t x)
 {
@@ -23,11 +27,16 @@ V_INLINE vf from_bf16(vh_mem h)
     return (vf)(v_from_u16(h) << 16);
 }
 
-V_INLINE vh_mem to_bf16(vf x)
+/* The bits of a bf16 in each lane. */
+V_INLINE vu bf16_bits(vf x)
 {
     const vu f = (vu)x, rounded = (f + 0x7fff + (f >> 16 & 1)) >> 16;
-    const vu is_nan = (vu)((f & 0x7fffffff) > u_all(0x7f800000));
-    return v_to_u16(u_select(is_nan, f >> 16 | 0x40, rounded));
+    return u_select((vu)(x != x), f >> 16 | 0x40, rounded);
+}
+
+V_INLINE vh_mem to_bf16(vf x)
+{
+    return v_to_u16(bf16_bits(x));
 }
 
 /* Some twenty instructions where none does it: once for all loops of a file, of kernels that are to be small. */

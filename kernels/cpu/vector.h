@@ -81,17 +81,30 @@ V_INLINE vu v_from_u16(vh_mem x)
 #endif
 }
 
+/* Of lanes below 65536. */
 V_INLINE vh_mem v_to_u16(vu x)
 {
 #if defined CEK_ISA_AVX512
     return (vh_mem)_mm512_cvtepi32_epi16((__m512i)x);
 #elif defined CEK_ISA_AVX2
-    __m256i words = _mm256_packus_epi32((__m256i)(x & 0xffff), _mm256_setzero_si256()); /* lanes 0-3 in either half */
+    __m256i words = _mm256_packus_epi32((__m256i)x, _mm256_setzero_si256()); /* lanes 0-3 in either half */
     return (vh_mem)_mm_unpacklo_epi64(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
 #elif defined CEK_ISA_NEON
     return (vh_mem)vmovn_u32((uint32x4_t)x);
 #else
     return __builtin_convertvector(x, vh_mem);
+#endif
+}
+
+/* Two vectors of such lanes, behind each other at p. */
+V_INLINE void v_store_u16_twice(vh_mem *p, vu x, vu y)
+{
+#if defined CEK_ISA_AVX2
+    const __m256i words = _mm256_packus_epi32((__m256i)x, (__m256i)y); /* lanes 0-3 of x and of y, then 4-7 */
+    _mm256_storeu_si256((__m256i *)p, _mm256_permute4x64_epi64(words, 0xd8));
+#else
+    p[0] = v_to_u16(x);
+    p[1] = v_to_u16(y);
 #endif
 }
 
