@@ -93,7 +93,25 @@ V_INLINE vf v_load_typed(cpu_type type, const void *p)
     return type == CPU_BF16 ? from_bf16(h) : from_f16(h);
 }
 
-#if !defined CEK_ISA_AVX512
+/* n < VL elements, the others 0. A call of memcpy for so few takes longer than all that is done with them. */
+#if defined CEK_ISA_AVX2
+static __attribute__((noinline, unused)) vh_mem lanes_load_16(const void *p, int64_t n)
+{
+    const char *at = (const char *)p + (n & 4) * 2; /* of the last three at most */
+    uint64_t four = 0;
+    uint32_t two = 0;
+    uint16_t one = 0;
+
+    if (n & 4)
+        memcpy(&four, p, 8);
+    if (n & 2)
+        memcpy(&two, at, 4);
+    if (n & 1)
+        memcpy(&one, at + (n & 2) * 2, 2);
+    const uint64_t rest = two | (uint64_t)one << (n & 2) * 16;
+    return (vh_mem)(n & 4 ? _mm_set_epi64x((long long)rest, (long long)four) : _mm_set_epi64x(0, (long long)rest));
+}
+#elif !defined CEK_ISA_AVX512
 static __attribute__((noinline, unused)) vh_mem lanes_load_16(const void *p, int64_t n)
 {
     vh_mem lanes = { 0 };
@@ -116,7 +134,26 @@ V_INLINE vf v_load_typed_part(cpu_type type, const void *p, int64_t n)
     return v_load_typed(type, &lanes);
 }
 
-#if !defined CEK_ISA_AVX512
+#if defined CEK_ISA_AVX2
+static __attribute__((noinline, unused)) void lanes_store_16(void *p, int64_t n, vh_mem lanes)
+{
+    __m128i left = (__m128i)lanes;
+    char *at = p;
+
+    if (n & 4) {
+        _mm_storel_epi64((__m128i *)at, left);
+        left = _mm_srli_si128(left, 8);
+        at += 8;
+    }
+    if (n & 2) {
+        _mm_storeu_si32(at, left);
+        left = _mm_srli_si128(left, 4);
+        at += 4;
+    }
+    if (n & 1)
+        _mm_storeu_si16(at, left);
+}
+#elif !defined CEK_ISA_AVX512
 static __attribute__((noinline, unused)) void lanes_store_16(void *p, int64_t n, vh_mem lanes)
 {
     memcpy(p, &lanes, (size_t)n * 2);

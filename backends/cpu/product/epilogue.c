@@ -13,6 +13,7 @@
 enum {
     PIECE = 1024, /* floats: 4 KiB, of which there may be three */
     ACROSS = 32,  /* columns of a piece that lie along memory, so that a piece has as many of each */
+    SHORT = 32,   /* floats of a row, of which many are copied behind each other sooner than each is stored by a call */
 };
 
 typedef struct piece {
@@ -24,10 +25,14 @@ static char *element(const void *at, const gemm_matrix *m, int64_t row, int64_t 
     return (char *)at + (row * m->row_stride + col * m->col_stride) * cpu_type_bytes(m->type);
 }
 
-/* Rows of n elements, `bytes` apart in memory. */
+/* Rows of n elements, `bytes` apart in memory. Where nothing lies between them on either side, they are one. */
 static void rows_load(const cpu_kernels *kernels, cpu_type type, int64_t rows, int64_t n, const char *from,
                       int64_t bytes, float *to, int64_t ld)
 {
+    if (ld == n && bytes == n * cpu_type_bytes(type)) {
+        kernels->load(type, rows * n, from, to);
+        return;
+    }
     for (int64_t i = 0; i < rows; i++, from += bytes, to += ld)
         kernels->load(type, n, from, to);
 }
@@ -35,6 +40,10 @@ static void rows_load(const cpu_kernels *kernels, cpu_type type, int64_t rows, i
 static void rows_store(const cpu_kernels *kernels, cpu_type type, int64_t rows, int64_t n, const float *from,
                        int64_t ld, char *to, int64_t bytes)
 {
+    if (ld == n && bytes == n * cpu_type_bytes(type)) {
+        kernels->store(type, rows * n, from, to);
+        return;
+    }
     for (int64_t i = 0; i < rows; i++, from += ld, to += bytes)
         kernels->store(type, n, from, to);
 }
@@ -88,7 +97,7 @@ static void piece_finish(const cpu_kernels *kernels, const epilogue *e, piece p,
     float floats[PIECE] __attribute__((aligned(64))), other[PIECE] __attribute__((aligned(64)));
     char *c = element(e->c, &e->to, row, col);
 
-    if (e->act != CPU_ACT_NONE || e->bias || e->row_bias) {
+    if (e->act != CPU_ACT_NONE || e->bias || e->row_bias || (width == p.cols && width < ld && width <= SHORT)) {
         kernels->finish(e->act, p.rows, p.cols, sums, ld, e->bias ? e->bias + col : NULL,
                         e->row_bias ? e->row_bias + row : NULL, floats, width);
         sums = floats, ld = width;
@@ -131,8 +140,8 @@ void cek__epilogue(const cpu_kernels *kernels, const epilogue *e, int64_t row, i
         return;
     }
 
-    const int64_t most_cols = e->to.col_stride == 1 ? PIECE : ACROSS;
-    const int64_t width = round_up(least(cols, most_cols), 16), height = PIECE / width;
+    const int along = e->to.col_stride == 1, dense = along && e->to.row_stride == cols && cols <= PIECE;
+    const int64_t width = dense ? cols : round_up(least(cols, along ? PIECE : ACROSS), 16), height = PIECE / width;
     for (int64_t i = 0; i < rows; i += height)
         for (int64_t j = 0; j < cols; j += width)
             piece_finish(kernels, e, (piece){ least(height, rows - i), least(width, cols - j) }, row + i, col + j,
