@@ -49,6 +49,34 @@ START_TEST(conversions_round_to_nearest_even)
 }
 END_TEST
 
+/* Rows that end where memory does, of every length up to some vectors, there and back. */
+START_TEST(rows_of_any_length_are_converted_and_nothing_beside_them)
+{
+    enum { MOST = 70 };
+    uint32_t state = 9;
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (cpu_type type = CPU_F32; type <= CPU_F16; type++)
+            for (int64_t n = 1; n <= MOST; n++) {
+                void *row = filled(type, n, 0, &state), *from = fenced(type, n, row, 0);
+                void *back = guarded((size_t)(n * cpu_type_bytes(type)), 0);
+                float *floats = guarded((size_t)n * sizeof(float), 0);
+                config->kernels->load(type, n, from, floats);
+                for (int64_t j = 0; j < n; j++)
+                    EXPECT(floats[j] == type_load(type, row, j), "%s: load %d of %d: %a, not %a", config->isa, (int)j,
+                           (int)n, floats[j], type_load(type, row, j));
+                float *ending = fenced(CPU_F32, n, floats, 0);
+                config->kernels->store(type, n, ending, back);
+                EXPECT(memcmp(back, row, (size_t)(n * cpu_type_bytes(type))) == 0, "%s: store %d", config->isa, (int)n);
+                fenced_free(CPU_F32, n, ending);
+                guard_free(floats, (size_t)n * sizeof(float));
+                filled_free(type, n, back);
+                fenced_free(type, n, from);
+                filled_free(type, n, row);
+            }
+}
+END_TEST
+
 /* An instruction that adds two products is used where it is the configuration's, and for nothing else. */
 START_TEST(bf16_is_multiplied_in_words_where_there_are_such)
 {
@@ -318,6 +346,7 @@ int main(void)
     TCase *tests = tcase_create("narrow");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, conversions_round_to_nearest_even);
+    tcase_add_test(tests, rows_of_any_length_are_converted_and_nothing_beside_them);
     tcase_add_test(tests, bf16_is_multiplied_in_words_where_there_are_such);
     tcase_add_test(tests, few_rows_meet_columns_of_16_bits_where_these_lie);
     tcase_add_loop_test(tests, products_share_their_vectors_or_have_their_own, 0, 4);
