@@ -112,7 +112,8 @@ AC_DEFUN([CEK_REPRODUCIBLE], [
 # CEK_SMALL - CEK_SMALL_CFLAGS, for code that no step of a training waits for: a fifth smaller, where the user's CFLAGS ask for
 # speed. Behind these, since the last -O counts. And a library calls its own public functions directly, not through a table of
 # addresses that somebody else's function might be put into: 40 bytes each, and no time when it is loaded. What a library's own
-# archives bring and nothing uses is left out, by whole files.
+# archives bring and nothing uses is left out, by whole files. Addresses within a library take a bit each instead of 24 bytes where
+# the loader here knows such (glibc since 2.36); built for another system, nobody can ask it.
 AC_DEFUN([CEK_SMALL], [
     CEK_SMALL_CFLAGS=
     AS_CASE([" $CFLAGS "], [*' -O2 '*|*' -O3 '*], [CEK_TRY_CFLAG([-Os], [CEK_SMALL_CFLAGS=-Os])])
@@ -120,7 +121,17 @@ AC_DEFUN([CEK_SMALL], [
     CEK_TRY_LDFLAG([-Wl,--gc-sections],
         [AS_VAR_APPEND([CEK_LIB_LDFLAGS], [" -Wl,--gc-sections"])])
     CEK_TRY_LDFLAG([-Wl,-Bsymbolic-functions],
-        [AS_VAR_APPEND([CEK_LIB_LDFLAGS], [" -Wl,-Bsymbolic-functions"])])])
+        [AS_VAR_APPEND([CEK_LIB_LDFLAGS], [" -Wl,-Bsymbolic-functions"])])
+    AC_CACHE_CHECK([whether programs with -Wl,-z,pack-relative-relocs run], [cek_cv_packs_relocs], [
+        cek_saved_CFLAGS=$CFLAGS cek_saved_LDFLAGS=$LDFLAGS
+        CFLAGS="$CFLAGS -fPIE"
+        LDFLAGS="$LDFLAGS -pie -Wl,--fatal-warnings -Wl,-z,pack-relative-relocs"
+        AC_RUN_IFELSE([AC_LANG_PROGRAM([[static int there; static int *const volatile table[] = { &there, &there };]],
+                                       [[return table[0] != &there || table[1] != &there;]])],
+                      [cek_cv_packs_relocs=yes], [cek_cv_packs_relocs=no], [cek_cv_packs_relocs=no])
+        CFLAGS=$cek_saved_CFLAGS LDFLAGS=$cek_saved_LDFLAGS])
+    AS_IF([test "$cek_cv_packs_relocs" = yes],
+        [AS_VAR_APPEND([CEK_LIB_LDFLAGS], [" -Wl,-z,pack-relative-relocs"])])])
 
 # CEK_ISA(NAME, FLAGS, MACROS) - an instruction set is built where the compiler, given FLAGS and then the user's CFLAGS,
 # still targets it (CFLAGS with -mno-... may take it away).
