@@ -310,10 +310,12 @@ START_TEST(bits_do_not_depend_on_the_number_of_workers)
 }
 END_TEST
 
-/* By any configuration and method, of what one thread packs or two. Those that have no product take none. */
+/* By any configuration and method, of any type, of what one thread packs or two. Those that have no product take none,
+ * nor do words. */
 START_TEST(packed_weights_give_the_same_bits)
 {
-    const kind k = { .bias = 1, .integers = _i, .act = CPU_ACT_RELU };
+    const cpu_type type = (cpu_type)(_i / 2);
+    const kind k = { .x = type, .w = type, .y = type, .bias = 1, .integers = _i % 2, .act = CPU_ACT_RELU };
     const cpu_config *config;
     cpu_threads *threads;
     ck_assert_int_eq(cek__threads_create(2, NULL, 0, &threads), 0);
@@ -323,23 +325,24 @@ START_TEST(packed_weights_give_the_same_bits)
         for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
             problem q = p;
             conv_plan plan;
-            float *plain = copied(CPU_F32, p.ny, p.y), *packed = copied(CPU_F32, p.ny, p.y);
+            void *plain = copied(type, p.ny, p.y), *packed = copied(type, p.ny, p.y);
             q.d.packed = 1;
             cek__conv_plan(&q.d, config, 2, &plan);
             const int64_t floats = cek__conv_packed_floats(&plan);
-            EXPECT((floats == 0) == (strcmp(plan.algorithm, "depthwise") == 0), "%s, geometry %d: %s", config->isa, g,
-                   plan.algorithm);
+            const bool as_it_is = (type == CPU_BF16 && config->bf16) || (type != CPU_F32 && plan.pixels > 1);
+            EXPECT((floats == 0) == (as_it_is || strcmp(plan.algorithm, "depthwise") == 0), "%s, geometry %d: %s",
+                   config->isa, g, plan.algorithm);
             if (floats) {
                 q.w = guarded((size_t)floats * 4, 0xff);
                 cek__conv_pack(&plan, g % 2 ? threads : NULL, p.w, q.w);
                 run(&p, &k, config, threads, plain, NULL);
                 run(&q, &k, config, threads, packed, NULL);
-                EXPECT(memcmp(plain, packed, (size_t)p.ny * 4) == 0, "%s, geometry %d: %s", config->isa, g,
-                       plan.algorithm);
+                EXPECT(memcmp(plain, packed, (size_t)(p.ny * cpu_type_bytes(type))) == 0, "%s, geometry %d: %s",
+                       config->isa, g, plan.algorithm);
                 guard_free(q.w, (size_t)floats * 4);
             }
-            filled_free(CPU_F32, p.ny, plain);
-            filled_free(CPU_F32, p.ny, packed);
+            filled_free(type, p.ny, plain);
+            filled_free(type, p.ny, packed);
         }
         problem_free(&p);
     }
@@ -584,7 +587,7 @@ int main(void)
     tcase_add_test(tests, what_decides_bits_follows_from_no_number_of_workers);
     tcase_add_loop_test(tests, nothing_beside_operands_is_touched, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
     tcase_add_loop_test(tests, bits_do_not_depend_on_the_number_of_workers, CONV_FORWARD, CONV_BACKWARD_WEIGHTS + 1);
-    tcase_add_loop_test(tests, packed_weights_give_the_same_bits, 0, 2);
+    tcase_add_loop_test(tests, packed_weights_give_the_same_bits, 0, 6);
     tcase_add_test(tests, windows_of_few_channels_are_read_where_they_lie);
     tcase_add_loop_test(tests, pixels_are_taken_together_where_they_fill_vectors, CONV_FORWARD,
                         CONV_BACKWARD_WEIGHTS + 1);

@@ -81,11 +81,11 @@ typedef struct conv_plan {
  * that will run it. */
 void cek__conv_plan(const conv_desc *desc, const cpu_config *config, int workers, conv_plan *out);
 
-/* cek__conv_packed_floats - how many floats the weights of a forward plan take when they are packed; 0: no method of it
- * reads them so. pack - writes them to `packed`, aligned to 64. The form hangs on geometry and kernels alone, not on
- * the number of images. */
+/* cek__conv_packed_floats - how many floats the weights of a forward plan, of any type, take when they are packed; 0:
+ * no method of it reads them so. pack - writes them to `packed`, aligned to 64. The form hangs on geometry and kernels
+ * alone, not on the number of images. */
 int64_t cek__conv_packed_floats(const conv_plan *plan);
-void cek__conv_pack(const conv_plan *plan, cpu_threads *threads, const float *weights, float *packed);
+void cek__conv_pack(const conv_plan *plan, cpu_threads *threads, const void *weights, float *packed);
 
 /* cek__conv_run - computes. Same rules as cek__gemm_run. */
 void cek__conv_run(const conv_plan *plan, cpu_threads *threads, const conv_args *args, void *workspace);

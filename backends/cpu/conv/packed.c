@@ -10,7 +10,7 @@
 
 typedef struct packing {
     const conv_plan *plan;
-    const float *from;
+    const void *from;
     float *to;
 } packing;
 
@@ -26,9 +26,31 @@ static int64_t panel_floats(const conv_plan *plan)
 
 int64_t cek__conv_packed_floats(const conv_plan *plan)
 {
-    if (plan->method == CONV_DEPTHWISE || plan->asked.w != CPU_F32)
+    const cpu_type type = plan->asked.w;
+
+    if (plan->method == CONV_DEPTHWISE || (type != CPU_F32 && plan->pixels > 1) ||
+        (type == CPU_BF16 && plan->config->bf16 != NULL)) /* which is multiplied as it is */
         return 0;
     return plan->d.groups * panels(plan) * panel_floats(plan);
+}
+
+/* Rows of any type as columns of floats. */
+static void turn(const cpu_kernels *kernels, cpu_type type, int64_t rows, int64_t cols, const char *from, int64_t whole,
+                 float *to)
+{
+    enum { PIECE = 64 };
+    float floats[CPU_NR_MAX * PIECE] __attribute__((aligned(64)));
+
+    if (type == CPU_F32) {
+        kernels->transpose(rows, cols, (const float *)(const void *)from, whole, to, kernels->nr);
+        return;
+    }
+    for (int64_t j = 0; j < cols; j += PIECE) {
+        const int64_t n = least(cols - j, PIECE);
+        for (int64_t i = 0; i < rows; i++)
+            kernels->load(type, n, from + (i * whole + j) * cpu_type_bytes(type), floats + i * PIECE);
+        kernels->transpose(rows, n, floats, PIECE, to + j * kernels->nr, kernels->nr);
+    }
 }
 
 static void panel_task(void *arg, int64_t task, int worker)
@@ -40,7 +62,8 @@ static void panel_task(void *arg, int64_t task, int worker)
     const int64_t group = task / panels(p->plan), col = task % panels(p->plan) * nr;
     const int64_t whole = conv_taps(&p->plan->asked) * conv_group_in(d);
     const int64_t lines = p->plan->cut ? d->kernel[0] * d->kernel[1] : 1, line = depth / lines;
-    const float *from = p->from + (group * n + col) * whole;
+    const cpu_type type = p->plan->asked.w;
+    const char *from = conv_at(p->from, type, (group * n + col) * whole);
     float *to = p->to + task * panel_floats(p->plan);
 
     (void)worker;
@@ -48,11 +71,11 @@ static void panel_task(void *arg, int64_t task, int worker)
         memset(to, 0, (size_t)(depth * nr) * 4);
     for (int64_t i = 0; i < lines; i++) {
         const int64_t at = cek__taps_line(p->plan, i / d->kernel[1], i % d->kernel[1]);
-        kernels->transpose(least(nr, n - col), line, from + at, whole, to + i * line * nr, nr);
+        turn(kernels, type, least(nr, n - col), line, conv_at(from, type, at), whole, to + i * line * nr);
     }
 }
 
-void cek__conv_pack(const conv_plan *plan, cpu_threads *threads, const float *weights, float *packed)
+void cek__conv_pack(const conv_plan *plan, cpu_threads *threads, const void *weights, float *packed)
 {
     packing p = { plan, weights, packed };
 
