@@ -18,7 +18,7 @@ same() {
     holds "$(value required) > 0 && $(value required_passed) == $(value required)"
 }
 same reference gemm conv_forward pool_forward pool_backward optimizer softmax cross_entropy copy
-same cpu -t f32
+same cpu
 # So it is where commands take time, beside the host: queues, events and deadlines are those of a device that works on its own.
 for CEKERNELS_SIM_CLOCK in virtual real; do
     export CEKERNELS_SIM_CLOCK

@@ -87,14 +87,14 @@ holds "$(value required_passed) == $(value required) && $(wc -l <"$scratch/compi
 rm -rf "$scratch/cache"
 : >"$scratch/cache"  # not a folder: slow, not wrong
 run 0 check -t f32 -d cuda:0 softmax --match=3x10 --json
-holds "$(value required_passed) == $(value required)"
+holds "$(value required_passed) == $(value required) && $(value required) >= 5"
 
 # An older compiler makes PTX; one that knows nothing as old as the device is of no use, nor one that fails.
 CEKERNELS_CUDA_CACHE=off
 FAKE_NVRTC_ARCHS="75 80"
 export FAKE_NVRTC_ARCHS
 run 0 check -t f32 -d cuda:0 softmax --match=3x10 --json
-holds "$(value required_passed) == $(value required)"
+holds "$(value required_passed) == $(value required) && $(value required) >= 5"
 FAKE_NVRTC_ARCHS=100
 run 1 check -t f32 -d cuda:0 softmax
 grep -q 'does not know sm_90' "$scratch/out" "$scratch/err" || wrong "not explained: $(tail -3 "$scratch/err")"

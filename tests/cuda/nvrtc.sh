@@ -21,7 +21,8 @@ for mode in 0 1 2 3; do
     echo "product.cl MODE=$mode A_TYPE=f32 B_TYPE=bf16 C_TYPE=f32 SIDE_X=16 SIDE_Y=16"
     echo "product.cl MODE=$mode A_TYPE=f32 B_TYPE=f32 C_TYPE=f16 WHOLE=1"
 done >>"$scratch/variants"
-"$top_builddir/tests/cuda/nvrtc" "$library" compute_90 <"$scratch/variants" >"$scratch/out" || wrong "$(tail -20 "$scratch/out")"
+if [ -n "$NVCC" ]; then arch=compute_90; else arch=sm_90; fi
+"$top_builddir/tests/cuda/nvrtc" "$library" $arch <"$scratch/variants" >"$scratch/out" || wrong "$(tail -20 "$scratch/out")"
 tail -1 "$scratch/out"
 checks=$((checks + $(grep -c . "$scratch/variants")))
 grep -q "^$(grep -c . "$scratch/variants") of " "$scratch/out" || wrong "not all were compiled"

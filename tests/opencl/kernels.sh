@@ -1,25 +1,42 @@
-# kernels.sh - every kernel compiles as OpenCL C 1.2 without a warning, where clang is there that can tell: as GPUs get it and as
-# processors do. As CUDA they are compiled by the build where nvcc is, and by tests/cuda/nvrtc.sh.
+# kernels.sh - every kernel compiles in both dialects, where a compiler is there that can tell: clang for OpenCL C 1.2, as GPUs get
+# it and as processors do, nvcc for CUDA. What the build has had nvcc compile already it is not given again.
 . "$top_srcdir/tests/cli/lib.sh"
+builds=${NVCC-}
+NVCC=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 CLANG=${CLANG-$(command -v clang)}
-[ -n "$CLANG" ] || { echo "skipped: no clang"; exit 77; }
 cd "$top_srcdir/kernels/gpu" || exit 99
+compiled=0
+: >"$scratch/built"
+[ -z "$builds" ] || for source in *.cl; do
+    (cd "$top_srcdir" && sh kernels/images.sh variants "$source") >"$scratch/variants"
+    while read -r variant; do
+        # shellcheck disable=SC2086 # a word per definition
+        printf '%s\n' "$source" $variant | sort | tr '\n' ' '
+        echo
+    done <"$scratch/variants"
+done >"$scratch/built"
 
 opencl() { # DEFINE... FILE
     "$CLANG" -x cl -cl-std=CL1.2 -target spir64 -fsyntax-only -Xclang -finclude-default-header -Wall -Werror -Wno-unused-function \
         -I "$top_srcdir" -include dialect.h -include args.h "$@" 2>"$scratch/log" || wrong "OpenCL C: $*: $(head -5 "$scratch/log")"
 }
+cuda() { # DEFINE... FILE
+    printf '%s\n' "$@" | sed 's/^-D//' | sort | tr '\n' ' ' >"$scratch/words"
+    grep -qxF -f "$scratch/words" "$scratch/built" && return
+    "$NVCC" -x cu -arch=compute_80 -Werror all-warnings -ptx -o "$scratch/ptx" -include dialect.h -include args.h "$@" >"$scratch/log" 2>&1 ||
+        wrong "CUDA: $*: $(head -5 "$scratch/log")"
+}
 both() { # DEFINE... FILE
     checks=$((checks + 1))
-    opencl "$@"
-    opencl -DCEK_CPU=1 "$@"
+    if [ -n "$CLANG" ]; then opencl "$@"; opencl -DCEK_CPU=1 "$@"; compiled=1; fi
+    if [ -x "$NVCC" ]; then cuda "$@"; compiled=1; fi
 }
 wide() { # BLOCK DEFINE... FILE
     block=$1
     shift
     checks=$((checks + 1))
-    opencl -DWIDE="$block" "$@"
-    opencl -DCEK_CPU=1 -DWIDE=16 "$@"
+    if [ -n "$CLANG" ]; then opencl -DWIDE="$block" "$@"; opencl -DCEK_CPU=1 -DWIDE=16 "$@"; compiled=1; fi
+    if [ -x "$NVCC" ]; then cuda -DWIDE="$block" "$@"; compiled=1; fi
 }
 for type in f32 f16 bf16; do
     for channels in 4 1; do
@@ -61,10 +78,13 @@ for mode in 0 1 2 3; do
     both -DMODE=$mode -DA_TYPE=f32 -DB_TYPE=f32 -DC_TYPE=f32 -DSIDE_X=4 -DSIDE_Y=16 product.cl
     both -DMODE=$mode -DA_TYPE=f32 -DB_TYPE=f32 -DC_TYPE=f16 -DWHOLE=1 product.cl
 done
-for size in '-DVW=16 -DMR=14' '-DVW=8 -DMR=6' '-DVW=4 -DMR=6'; do
-    checks=$((checks + 1))
-    opencl $size ../opencl/tile.cl
-    opencl $size ../opencl/winograd.cl
-done
+if [ -n "$CLANG" ]; then
+    for size in '-DVW=16 -DMR=14' '-DVW=8 -DMR=6' '-DVW=4 -DMR=6'; do
+        checks=$((checks + 1))
+        opencl $size ../opencl/tile.cl
+        opencl $size ../opencl/winograd.cl
+    done
+fi
 cd "$top_builddir" || exit 99
+[ $compiled = 1 ] || { echo "skipped: neither clang nor nvcc"; exit 77; }
 finish

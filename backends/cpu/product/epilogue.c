@@ -48,6 +48,12 @@ static void rows_store(const cpu_kernels *kernels, cpu_type type, int64_t rows, 
         kernels->store(type, n, from, to);
 }
 
+/* Nothing lies between rows of so many columns. */
+static int is_dense(const gemm_matrix *m, int64_t cols)
+{
+    return m->col_stride == 1 && m->row_stride == cols;
+}
+
 static int is_plain(const gemm_matrix *m)
 {
     return m->type == CPU_F32 && m->col_stride == 1;
@@ -97,7 +103,7 @@ static void piece_finish(const cpu_kernels *kernels, const epilogue *e, piece p,
     float floats[PIECE] __attribute__((aligned(64))), other[PIECE] __attribute__((aligned(64)));
     char *c = element(e->c, &e->to, row, col);
 
-    if (e->act != CPU_ACT_NONE || e->bias || e->row_bias || (width == p.cols && width < ld && width <= SHORT)) {
+    if (e->act != CPU_ACT_NONE || e->bias || e->row_bias) {
         kernels->finish(e->act, p.rows, p.cols, sums, ld, e->bias ? e->bias + col : NULL,
                         e->row_bias ? e->row_bias + row : NULL, floats, width);
         sums = floats, ld = width;
@@ -112,6 +118,10 @@ static void piece_finish(const cpu_kernels *kernels, const epilogue *e, piece p,
         for (int64_t i = 0; i < p.rows; i++)
             kernels->add(p.cols, other + i * width, sums + i * ld, floats + i * width);
         sums = floats, ld = width;
+    }
+    if (ld != p.cols && p.cols <= SHORT && is_dense(&e->to, p.cols)) {
+        kernels->finish(CPU_ACT_NONE, p.rows, p.cols, sums, ld, NULL, NULL, floats, p.cols);
+        sums = floats, ld = p.cols;
     }
     piece_store(kernels, p, &e->to, sums, ld, c);
 }
@@ -140,8 +150,9 @@ void cek__epilogue(const cpu_kernels *kernels, const epilogue *e, int64_t row, i
         return;
     }
 
-    const int along = e->to.col_stride == 1, dense = along && e->to.row_stride == cols && cols <= PIECE;
-    const int64_t width = dense ? cols : round_up(least(cols, along ? PIECE : ACROSS), 16), height = PIECE / width;
+    const int64_t most_cols = e->to.col_stride == 1 ? PIECE : ACROSS;
+    const int64_t width = cols <= PIECE && is_dense(&e->to, cols) ? cols : round_up(least(cols, most_cols), 16);
+    const int64_t height = PIECE / width;
     for (int64_t i = 0; i < rows; i += height)
         for (int64_t j = 0; j < cols; j += width)
             piece_finish(kernels, e, (piece){ least(height, rows - i), least(width, cols - j) }, row + i, col + j,
