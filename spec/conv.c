@@ -93,6 +93,7 @@ static const spec_case backward_data_cases[] = {
     REQUIRED("mb2ic5ih7oc3oh7kh3ph1:acc", SPEC_F_ALL)
     REQUIRED("mb2ic16ih9oc20oh5kh3sh2ph1:acc", SPEC_F_BOTH)
     REQUIRED("mb1ic4ih9oc4oh5kh3sh2ph1g4:acc", SPEC_F_BOTH)
+    LARGE("mb1ic64ih1iw1024oc8oh1ow512kh3kw3sw2ph1pw1", SPEC_F(REAL)) /* a long line, most taps beside it */
     TRANSFORMED
     LARGE("mb2ic16ih13oc16oh13kh3ph1:acc", SPEC_F_BOTH)
     LARGE("mb2ic16ih13oc16oh13kh3ph1:det", SPEC_F(REAL))

@@ -207,16 +207,17 @@ void cek__topology_read(cpu_topology *out)
 
 void cek__topology_split(const cpu_topology *topology, int devices, int index, cpu_slice *out)
 {
-    const int all = topology->workers;
+    const int all = topology->workers, cpus = topology->n_cpus;
     memset(out, 0, sizeof *out);
     if (devices > all) {
         out->workers = out->n_cpus = 1;
-        out->cpus[0] = topology->cpus[index % all];
+        out->cpus[0] = topology->cpus[index % (all < cpus ? all : cpus)];
         return;
     }
     const int size = all / devices, larger = all % devices;
-    const int first = index * size + (index < larger ? index : larger);
-    out->workers = out->n_cpus = size + (index < larger);
+    const int first = all > cpus ? 0 : index * size + (index < larger ? index : larger);
+    out->workers = size + (index < larger);
+    out->n_cpus = all > cpus ? cpus : out->workers;
     for (int i = 0; i < out->n_cpus; i++)
         out->cpus[i] = topology->cpus[first + i];
 }

@@ -37,9 +37,9 @@ void cek__topology_read(cpu_topology *out);
 void cek__topology_read_from(const char *root, cpu_topology *out);
 
 /* cek__topology_split - the part of device `index` of `devices`: contiguous runs of cpus[0 ..
- * workers-1], sizes differing by at most one, the earlier devices the larger; with more devices
- * than workers each has one worker, on CPU index % workers. Requires 0 <= index < devices <=
- * CPU_DEVICES_MAX. */
+ * workers-1], sizes differing by at most one, the earlier devices the larger. With more workers than
+ * CPUs all devices may use all of these; with more devices than workers each has one, on the CPUs of the workers in
+ * turn. Requires 0 <= index < devices <= CPU_DEVICES_MAX. */
 void cek__topology_split(const cpu_topology *topology, int devices, int index, cpu_slice *out);
 
 #endif

@@ -103,6 +103,9 @@ static const geometry geometries[] = {
     { 3, 1, 8, 1, { NONE, { 1, 3, 1, 1, 1, 1 }, { 28, 3, 1, 1, 1, 1 } } },
     { 2, 19, 19, 19, { NONE, { 1, 3, 1, 1, 1, 1 }, { 7, 3, 1, 1, 1, 1 } } },
     { 2, 7, 20, 1, { NONE, { 1, 1, 2, 1, 1, 1 }, { 5, 3, 1, 1, 1, 1 } } },
+    /* eight of nine, beside a line so long that it is turned where gradients are added up; six of nine of two groups */
+    { 1, 64, 8, 1, { NONE, { 1, 3, 1, 1, 1, 1 }, { 1024, 3, 2, 1, 1, 0 } } },
+    { 1, 96, 6, 2, { NONE, { 1, 3, 1, 1, 1, 1 }, { 1100, 3, 2, 1, 1, 1 } } },
     /* of 2 x 2 */
     { 9, 48, 50, 1, { NONE, { 4, 3, 1, 1, 0, 0 }, { 2, 3, 1, 1, 1, 1 } } },
 };

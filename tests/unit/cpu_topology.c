@@ -113,6 +113,25 @@ START_TEST(devices_share_out_the_workers)
 }
 END_TEST
 
+START_TEST(more_workers_than_cpus_share_these_and_no_others)
+{
+    cpu_topology t = { .n_cpus = 3, .n_cores = 3, .workers = 8, .cpus = { 4, 5, 9 } };
+    static const int sizes[3] = { 3, 3, 2 };
+    cpu_slice s;
+    for (int i = 0; i < 3; i++) {
+        cek__topology_split(&t, 3, i, &s);
+        ck_assert_int_eq(s.workers, sizes[i]);
+        ck_assert_int_eq(s.n_cpus, 3);
+        ck_assert_mem_eq(s.cpus, t.cpus, 3 * sizeof *s.cpus);
+    }
+    for (int i = 0; i < 10; i++) { /* and more devices than workers */
+        cek__topology_split(&t, 10, i, &s);
+        ck_assert_int_eq(s.workers, 1);
+        ck_assert_int_eq(s.cpus[0], t.cpus[i % 3]);
+    }
+}
+END_TEST
+
 START_TEST(lower_instruction_sets_can_be_asked_for)
 {
     const cpu_config *c;
@@ -144,6 +163,7 @@ int main(void)
     tcase_add_test(made_up, caches_and_model_are_read);
     tcase_add_test(made_up, siblings_are_one_core);
     tcase_add_test(config, devices_share_out_the_workers);
+    tcase_add_test(config, more_workers_than_cpus_share_these_and_no_others);
     tcase_add_test(config, lower_instruction_sets_can_be_asked_for);
     suite_add_tcase(suite, made_up);
     suite_add_tcase(suite, config);

@@ -62,7 +62,8 @@ typedef struct conv_plan {
     conv_desc asked;        /* the caller's */
     conv_desc d;            /* what is computed: another one where taps are cut or pixels taken together */
     bool cut;               /* taps that never see an image are left out (taps.c) */
-    int64_t first_tap[3];   /* of the caller's, the first that is left */
+    int64_t first_tap[3];   /* of the caller's, the first that is left ... */
+    int64_t taps_left[3];   /* and how many are, whatever a method makes of d */
     size_t taps_at;         /* its part of the workspace */
     int64_t pixels;         /* of which so many are one (pixels.c) */
     size_t pixels_at;       /* its part of the workspace */

@@ -40,6 +40,7 @@ void cek__taps_choose(conv_plan *plan)
             d->kernel[i]--;
             plan->first_tap[i]++;
         }
+        plan->taps_left[i] = d->kernel[i];
         plan->cut |= d->kernel[i] < kernel;
     }
     if (plan->cut && d->direction == CONV_BACKWARD_WEIGHTS)
@@ -68,13 +69,14 @@ static void row_copy(const rows_run *r, int64_t row)
 {
     const conv_plan *plan = r->plan;
     const conv_desc *d = &plan->d;
-    const int64_t line = d->kernel[2] * conv_group_in(d), whole = row_weights(&plan->asked);
+    const int64_t *left = plan->taps_left;
+    const int64_t line = left[2] * conv_group_in(d), whole = row_weights(&plan->asked);
     char *own = r->own + row * row_weights(d) * cpu_type_bytes(d->w);
 
     if (d->direction == CONV_BACKWARD_WEIGHTS && !plan->asked.accumulate)
         memset((float *)r->args->out + row * whole, 0, (size_t)whole * 4);
-    for (int64_t z = 0; z < d->kernel[0]; z++)
-        for (int64_t y = 0; y < d->kernel[1]; y++) {
+    for (int64_t z = 0; z < left[0]; z++)
+        for (int64_t y = 0; y < left[1]; y++) {
             const int64_t at = row * whole + cek__taps_line(plan, z, y);
             if (d->direction == CONV_BACKWARD_WEIGHTS) {
                 float *to = (float *)r->args->out + at;
