@@ -101,6 +101,8 @@ typedef struct spec_job {
  * build again with it. */
 bool spec_job_make(spec_state *s, spec_problem *p, spec_job *job, bool *inexact);
 void spec_job_free(spec_state *s, spec_job *job);
+/* What op_run takes: all but what op_prepack alone does. */
+void spec_job_operands(const spec_job *job, cek_ref refs[CEK_SLOT_MAX]);
 /* Writes contents, runs, reads back, waits. */
 bool spec_job_run(spec_state *s, spec_job *job, cek_queue *queue);
 /* Compares everything: outputs, inputs, guards. */

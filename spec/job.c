@@ -127,10 +127,19 @@ static bool prepack(spec_state *s, spec_job *job, cek_queue *queue)
     return EXPECT_OK(s->plugin->op_prepack(queue, job->op, job->refs, count, packed));
 }
 
+void spec_job_operands(const spec_job *job, cek_ref refs[CEK_SLOT_MAX])
+{
+    const spec_problem *p = job->problem;
+    memset(refs, 0, CEK_SLOT_MAX * sizeof *refs);
+    for (uint32_t i = 0; i < p->operand_count; i++)
+        if (!p->operand[i].plain)
+            refs[p->operand[i].slot] = job->refs[p->operand[i].slot];
+}
+
 bool spec_job_run(spec_state *s, spec_job *job, cek_queue *queue)
 {
     spec_problem *p = job->problem;
-    cek_ref refs[CEK_SLOT_MAX] = { 0 };
+    cek_ref refs[CEK_SLOT_MAX];
     for (uint32_t i = 0; i < p->operand_count; i++) {
         if (!job->buffer[i].mem)
             continue;
@@ -145,9 +154,7 @@ bool spec_job_run(spec_state *s, spec_job *job, cek_queue *queue)
     }
     if (p->desc.op.flags & CEK_OP_PREPACKED && !prepack(s, job, queue))
         return false;
-    for (uint32_t i = 0; i < p->operand_count; i++)
-        if (!p->operand[i].plain)
-            refs[p->operand[i].slot] = job->refs[p->operand[i].slot];
+    spec_job_operands(job, refs);
     cek_ref workspace = job->workspace.mem ? spec_buffer_ref(&job->workspace) : (cek_ref){ NULL, 0 };
     bool ok = EXPECT_OK(s->plugin->op_run(queue, job->op, refs, job->ref_count, workspace));
     for (uint32_t i = 0; ok && i < p->operand_count; i++)

@@ -110,8 +110,10 @@ static cek_status job_repeat(void *user, uint64_t times)
     spec_state *s = r->state;
     const spec_job *job = r->job;
     const cek_ref workspace = job->workspace.mem ? spec_buffer_ref(&job->workspace) : (cek_ref){ NULL, 0 };
+    cek_ref refs[CEK_SLOT_MAX];
+    spec_job_operands(job, refs);
     for (uint64_t i = 0; i < times; i++)
-        if (!EXPECT_OK(s->plugin->op_run(s->queue, job->op, job->refs, job->ref_count, workspace)))
+        if (!EXPECT_OK(s->plugin->op_run(s->queue, job->op, refs, job->ref_count, workspace)))
             return CEK_INTERNAL; /* the state has it */
     return spec_sync(s, s->queue) ? CEK_OK : CEK_INTERNAL;
 }

@@ -16,6 +16,8 @@ holds "$(value results) == 4 && $(value results.3.flops) > 0"
 [ "$(value results.3.type)" = bf16 ] || wrong "not of type bf16"
 run 0 op gather 1x7x20x5:out -d cpu,reference -w 0 -r 1 --json  # rows of NaN where they are expected
 holds "$(value results.0.compared) == 100 && $(value results.0.wrong) == 0 && $(value results.1.wrong) == 0"
+run 0 op conv_forward mb1ic16ih9oc20oh9kh3ph1:bias:packed -d cpu -w 0 -r 2 --json  # weights that were packed before
+holds "$(value results.0.compared) == 1620 && $(value results.0.wrong) == 0"
 run 0 op softmax 7x130 -w 0 -r 1
 grep -q '7x130' "$scratch/out" || wrong "the table does not name the problem"
 
