@@ -107,7 +107,8 @@ noinst_LTLIBRARIES += %D%/cpu/libcpu.la
     %D%/cpu/ops/copy_op.c \
     %D%/cpu/ops/elementwise.c \
     %D%/cpu/ops/elementwise.h \
-    %D%/cpu/ops/gather.c \
+    %D%/cpu/ops/elements.c \
+    %D%/cpu/ops/elements.h \
     %D%/cpu/ops/gather_op.c \
     %D%/cpu/ops/gemm_op.c \
     %D%/cpu/ops/loss_op.c \

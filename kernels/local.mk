@@ -37,7 +37,7 @@ kernels_cpu_words = %D%/cpu/half.h %D%/cpu/isa.h %D%/cpu/kernels.h %D%/cpu/pairs
 kernels_cpu_amx = %D%/cpu/gemm_amx.c %D%/cpu/amx.h %D%/cpu/amx_model.h $(kernels_cpu_words)
 
 # What the CPU backend is told of them: one macro per instruction set that was built.
-kernels_cpu_cppflags = -DCEK_HAVE_PORTABLE
+kernels_cpu_cppflags =
 
 kernels_cpu_libraries = %D%/cpu/libportable.la
 %C%_cpu_libportable_la_SOURCES = $(kernels_cpu_sources)

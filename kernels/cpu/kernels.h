@@ -157,7 +157,8 @@ typedef struct cpu_thin {
 } cpu_thin;
 
 /* A family of tiles for products of a type that is narrower than a float: what a tile takes for a float is then a word
- * of `unit` elements that are neighbours in k, and its depth counts words. Panels of A and B are always packed. */
+ * of `unit` elements that are neighbours in k, and its depth counts words. B is always
+ * packed; A may be read in place. */
 typedef struct cpu_words {
     cpu_type type; /* of both operands */
     int unit;
@@ -215,7 +216,7 @@ typedef struct cpu_kernels {
     void (*dots_narrow)(cpu_type type, int64_t depth, const float *x, const void *w, int64_t ldw, float *out);
     /* to[j * ldto + i] = from[i * ld + j], i < rows, j < columns */
     void (*transpose)(int64_t rows, int64_t columns, const float *from, int64_t ld, float *to, int64_t ldto);
-    /* Cuts rows, of `type`, into panels of `width` columns (width == nr, or <= mr):
+    /* Cuts rows, of `type`, into panels of `width` columns (nr, nr / 2, or at most mr, of several more than mr / 2):
      * to[p * panel + k * width + j] = from[k * ld + p * width + j]. Where width == nr the last
      * panel is filled up with zeros. */
     void (*panels)(cpu_type type, int64_t depth, int64_t columns, int64_t width, const void *from, int64_t ld,

@@ -2,7 +2,7 @@
  * set.
  *
  * Owns: the signatures that kernels and backends/cpu/ops share.
- * Must not know: threads, descriptors, strides of tensors, storage types: all work on runs of
+ * Must not know: threads, descriptors, strides of tensors, and, but for pools, storage types: all work on runs of
  * floats in host memory (callers convert blocks that fit the cache).
  *
  * Arrays need no alignment. In place (an output that is exactly an input) is allowed everywhere.

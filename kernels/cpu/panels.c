@@ -43,8 +43,9 @@ V_INLINE void narrow_row(cpu_type type, int64_t n, int64_t room, int is_last, co
     }
 }
 
-/* Panels of A, narrower than a vector or two. After the last row of a panel comes the next panel,
- * so that row is written in part. */
+/* Panels narrower than a tile's B. After the last row of a panel comes the next panel, so that row is written in part;
+ * whole vectors, of rows before it, reach the row behind theirs and no farther. */
+_Static_assert(TILE_ROWS / 2 + 1 >= VL / 2, "several panels are wider than half of a tile's rows");
 V_INLINE void narrow(cpu_type type, int64_t depth, int64_t columns, int64_t width, const char *from, int64_t ld,
                      float *to, int64_t panel)
 {

@@ -376,6 +376,7 @@ TILES(13) TILES(14)
 static void gemm(TILES_PARAMETERS)
 {
     static one_tile *const one[] = TILE_TABLE(one);
+    _Static_assert(sizeof one / sizeof *one == TILE_ROWS + 1, "a tile for each number of rows");
 
     for (int64_t left = tiles->count; left > 0; left--, a += tiles->a, b += tiles->b, c += tiles->c)
         one[rows](depth, a, lda, a_offset, *b, b_offset, c, ldc, store, ahead, runs);

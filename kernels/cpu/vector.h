@@ -1,4 +1,4 @@
-/* vector.h - operations on vectors of floats for kernels other than the product's.
+/* vector.h - operations on vectors of floats.
  *
  * Owns: partial vectors, integer vectors, and the few instructions for which the compilers'
  * vector extensions have no operator. The types and the width are isa.h's; sums, products and
@@ -13,7 +13,6 @@
 
 typedef uint32_t vu __attribute__((vector_size(VL * 4)));
 typedef uint64_t vl __attribute__((vector_size(VL * 4)));
-typedef double vd __attribute__((vector_size(VL * 4)));
 typedef uint8_t vb __attribute__((vector_size(VL)));
 
 typedef int32_t vi_mem __attribute__((vector_size(VL * 4), aligned(4), may_alias));

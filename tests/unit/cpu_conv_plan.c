@@ -83,7 +83,6 @@ START_TEST(one_tap_is_a_product_backward_with_and_without_strides)
 }
 END_TEST
 
-/* Memory is waited for by what is A, unless that is read where it lies, as by few channels that fill vectors. */
 /* Of 3 x 3 taps around one pixel the middle one is a matrix; of steps of two around four pixels four taps are left. */
 START_TEST(taps_that_never_see_an_image_are_cut)
 {
@@ -109,6 +108,7 @@ START_TEST(taps_that_never_see_an_image_are_cut)
 }
 END_TEST
 
+/* Memory is waited for by what is A, unless that is read where it lies, as by few channels that fill vectors. */
 START_TEST(of_one_tap_the_wider_image_is_b_where_sums_are_long_and_a_is_copied)
 {
     static const struct {

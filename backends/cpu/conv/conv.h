@@ -53,8 +53,8 @@ typedef struct conv_args {
     float *dbias;          /* backward-weights, or NULL: out_channels values */
 } conv_args;
 
-/* Filled by cek__conv_plan; `workspace_bytes` and `algorithm` are for the caller, the rest is
- * conv.c's own. */
+/* Filled by cek__conv_plan; `workspace_bytes`, `algorithm`, `inexact` and `asked` are for the caller, who may tell from
+ * what is computed which packed forms are the same. */
 typedef struct conv_plan {
     size_t workspace_bytes; /* alignment 64 */
     const char *algorithm;  /* a static text: "gemm", "implicit gemm", "depthwise" ... */

@@ -1,8 +1,8 @@
-/* windows.c - windows of an image as the rows of A, for forward and backward-data: packed, or
- * read from slabs.
+/* windows.c - windows of an image as the rows of A: packed, or read from slabs.
  *
- * Owns: when slabs are worth it, how large they are, and both ways to hand windows out.
- * Must not know: weights, results, directions. */
+ * Owns: which windows a convolution has over x; when slabs are worth it, how large they are, and both ways to hand
+ * windows out.
+ * Must not know: weights, results. */
 #include "backends/cpu/conv/method.h"
 
 enum {

@@ -171,7 +171,7 @@ static void part_task(void *arg, int64_t task, int worker)
     float *v = r->scratch + (size_t)worker * w->worker_floats, *z = v + w->planes * l->x_plane;
     float *sums = z + w->planes * l->dy_plane, *square = sums + w->planes * l->sum_plane;
     float *taps = r->taps + split * l->part + row * l->taps + column;
-    float *bias = column == 0 ? r->parts + split * l->part + l->bias + row : NULL;
+    float *bias = column == 0 && r->args->dbias ? r->parts + split * l->part + l->bias + row : NULL;
 
     if (bias)
         memset(bias, 0, (size_t)of.rows * 4);
@@ -199,7 +199,8 @@ static void taps_task(void *arg, int64_t out, int worker)
     (void)worker;
     for (int64_t split = 1; split < w->splits; split++) {
         r->kernels->add(l->taps, taps, taps + split * l->part, taps);
-        *bias += bias[split * l->part];
+        if (r->args->dbias)
+            *bias += bias[split * l->part];
     }
     if (!is_result(r->plan))
         cek__epilogue(r->kernels, &e, 0, 9, 0, w->from, taps, w->from);

@@ -2,7 +2,8 @@
  *
  * Owns: the walk: each result's line is read in pieces, gathered where its elements are not consecutive floats. */
 #include "backends/common/extent.h"
-#include "backends/cpu/ops/elementwise.h"
+#include "backends/cpu/ops/elements.h"
+#include "backends/cpu/ops/ops.h"
 #include "backends/cpu/ops/parallel.h"
 
 enum { PIECE = 512 }; /* elements gathered at once: 2 KiB */

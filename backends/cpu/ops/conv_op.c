@@ -92,9 +92,6 @@ static cek_status conv_op_plan(cek_op *op)
     for (int i = 0; i < 3; i++)
         if (!type_in(types[i], CPU_TYPES_REAL))
             return cek__cpu_refuse_type(op, types[i]);
-    if (way == CONV_FORWARD && want.deriv)
-        return cek__host_fail(op_host(op), CEK_UNSUPPORTED,
-                              "conv_forward: the gradient of an activation in the epilogue");
     want.ref = want.x;
     if (way == CONV_BACKWARD_WEIGHTS)
         want.w = CPU_F32;

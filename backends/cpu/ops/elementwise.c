@@ -2,6 +2,7 @@
 #include "backends/cpu/ops/elementwise.h"
 
 #include "backends/common/extent.h"
+#include "backends/cpu/ops/elements.h"
 #include "backends/cpu/ops/parallel.h"
 
 /* --- planning --------------------------------------------------------------------------------- */

@@ -51,11 +51,4 @@ void cek__elementwise_plan(cpu_elementwise *e);
 void cek__elementwise_run(const cpu_elementwise *e, const cpu_dev *dev, const void *const *at, int64_t counted,
                           void *out);
 
-/* cek__elements_gather, _scatter - n elements from element number `first` on, of one tensor of a
- * space, to and from consecutive memory of the same type. */
-void cek__elements_gather(const cpu_space *space, int tensor, uint32_t bytes, const void *from, int64_t first,
-                          int64_t n, void *to);
-void cek__elements_scatter(const cpu_space *space, int tensor, uint32_t bytes, const void *from, int64_t first,
-                           int64_t n, void *to);
-
 #endif

@@ -60,8 +60,7 @@ static cek_status random_plan(cek_op *op)
  * it. */
 typedef struct chunk {
     int64_t at, n;
-    int skip; /* words before the first that counts: 0 to 3 */
-    uint32_t words[CHUNK + 4 + CPU_PHILOX_SLACK];
+    uint32_t words[CHUNK + CPU_PHILOX_SLACK];
 } chunk;
 
 static bool chunk_make(const job *j, int64_t item, chunk *c)
@@ -77,9 +76,8 @@ static bool chunk_make(const job *j, int64_t item, chunk *c)
         return false;
     c->n = left_sample < left ? left_sample : left;
     c->n = c->n < CHUNK ? c->n : CHUNK;
-    c->skip = (int)(index % 4);
-    j->k->ops->random->words(j->key, j->stream, j->base + (uint64_t)sample, (uint64_t)index / 4,
-                             (c->skip + c->n + 3) / 4, c->words);
+    j->k->ops->random->words(j->key, j->stream, j->base + (uint64_t)sample, (uint64_t)index / 4, (c->n + 3) / 4,
+                             c->words);
     return true;
 }
 
@@ -103,7 +101,7 @@ static void dropout_chunks(void *arg, int64_t begin, int64_t end, int worker)
             cek__cpu_load(j->k, j->r->type, c.n, from, block);
             x = y = block;
         }
-        j->k->ops->random->dropout(c.n, c.words + c.skip, j->dropout->threshold, (float)j->dropout->scale, x, y);
+        j->k->ops->random->dropout(c.n, c.words, j->dropout->threshold, (float)j->dropout->scale, x, y);
         if (j->r->type != CEK_F32)
             cek__cpu_store(j->k, j->r->type, c.n, block, to);
     }
@@ -114,7 +112,7 @@ static void random_chunks(void *arg, int64_t begin, int64_t end, int worker)
     const job *j = arg;
     const cek_random_desc *d = j->random;
     const cpu_random_kernels *k = j->k->ops->random;
-    float block[CHUNK + 4 + CPU_PHILOX_SLACK];
+    float block[CHUNK + CPU_PHILOX_SLACK];
     chunk c;
 
     (void)worker;
@@ -122,10 +120,10 @@ static void random_chunks(void *arg, int64_t begin, int64_t end, int worker)
         if (!chunk_make(j, i, &c))
             continue;
         if (d->distribution == CEK_RANDOM_UNIFORM)
-            k->uniform(c.skip + c.n, c.words, (float)d->a, (float)(d->b - d->a), block);
+            k->uniform(c.n, c.words, (float)d->a, (float)(d->b - d->a), block);
         else
-            k->normal(c.skip + c.n, c.words, (float)d->a, (float)d->b, block);
-        cek__cpu_store(j->k, j->r->type, c.n, block + c.skip, j->y + c.at * cek__type_bytes(j->r->type));
+            k->normal(c.n, c.words, (float)d->a, (float)d->b, block);
+        cek__cpu_store(j->k, j->r->type, c.n, block, j->y + c.at * cek__type_bytes(j->r->type));
     }
 }
 

@@ -16,7 +16,8 @@
 #include <stdio.h>
 
 #include "backends/common/extent.h"
-#include "backends/cpu/ops/elementwise.h"
+#include "backends/cpu/ops/elements.h"
+#include "backends/cpu/ops/ops.h"
 #include "backends/cpu/ops/parallel.h"
 
 enum {

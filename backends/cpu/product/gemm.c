@@ -267,7 +267,7 @@ static void plan_packed(const gemm_desc *desc, const cpu_config *config, int wor
     plan_one(desc, config, workers, 0, p->sizes.kc, &packed);
     /* to what C holds sums of blocks are added one by one, or all together */
     const int adds_otherwise = desc->accumulate && packed.product.in_place != p->in_place;
-    if (packed.product.thin || adds_otherwise || packed.product.cost > packed_pays * p->cost)
+    if (adds_otherwise || packed.product.cost > packed_pays * p->cost)
         return;
     product_name(&packed);
     packed.packed_bytes = (size_t)(round_up(desc->n, packed.product.nr) * packed.product.k) * sizeof(float);

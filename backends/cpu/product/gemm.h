@@ -12,7 +12,8 @@
  * A is m x k, B is k x n, C and ref are m x n, each for `batch` independent products; element
  * (i, j) of a matrix is at p[b * batch_stride + i * row_stride + j * col_stride] (matrix.h), so a
  * transpose is a swap of strides and a batch stride of 0 shares an operand between all products.
- * Strides are in elements, any sign or order; C may not overlap another operand.
+ * Strides are in elements, any sign or order, 0 only along what there is one of; C may not overlap
+ * another operand.
  * Summation order is a function of the descriptor and the configuration alone: never of
  * timing, never of the number of threads.
  *
@@ -52,8 +53,8 @@ typedef struct gemm_args {
     float *sum;        /* where desc.sum: batch x m values, or NULL */
 } gemm_args;
 
-/* Filled by cek__gemm_plan; `workspace_bytes` and `algorithm` are for the caller, the rest is
- * gemm.c's own. */
+/* Filled by cek__gemm_plan; `workspace_bytes`, `algorithm` and `packed_bytes` are for the caller, who may tell from
+ * `product` and `d` which packed forms are the same. */
 typedef struct gemm_plan {
     size_t workspace_bytes; /* alignment 64 */
     const char *algorithm;  /* a static text: "gemm", "gemm, split k", "dot products" ... */

@@ -10,7 +10,7 @@
 #include "backends/cpu/product/walk.h"
 
 typedef enum pack_way {
-    PACK_DIRECT, /* f32, read in place; B: col_stride 1 and whole panels */
+    PACK_DIRECT, /* read in place: floats, or A's words; B: col_stride 1 */
     PACK_ALONG,  /* rows of memory lie along k: A is copied, B transposed */
     PACK_TURNED, /* the same of floats, and A is transposed */
     PACK_ACROSS, /* rows of memory lie across k: cut into panels */
@@ -25,7 +25,7 @@ typedef struct pack_operand {
     cpu_type type;
     int64_t row_stride, col_stride;
     pack_way way;
-    /* set by product.c: */
+    /* set behind pack_of, from the plan: */
     const cpu_words *words; /* NULL: panels of floats; else `k` and `depth` below count words */
     int64_t k;              /* where words: elements of k in all, 0 beyond */
 } pack_operand;

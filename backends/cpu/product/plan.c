@@ -178,7 +178,7 @@ static void sizes_complete(const product_plan *p, walk_sizes *s, int64_t *ldc)
     /* what tiles read where it lies needs no room */
     if (s->a_floats == 0 && p->way_a != PACK_DIRECT)
         s->a_floats = s->mc * walk_row_floats(s->kc);
-    if (s->b_floats == 0 && p->way_b != PACK_DIRECT && p->way_b != PACK_PANELS)
+    if (s->b_floats == 0 && !p->thin && p->way_b != PACK_DIRECT && p->way_b != PACK_PANELS)
         s->b_floats = s->kc * round_up(s->nc ? s->nc : s->nb, p->nr);
     if (p->way_b == PACK_DIRECT && p->n % p->nr > p->nr / 2)
         s->edge_floats = s->kc * p->nr;

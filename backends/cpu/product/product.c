@@ -145,7 +145,7 @@ static void block_task(void *arg, int64_t task, int worker)
                .b_ahead = b_comes_ahead(r) ? b_ahead : NULL,
                .a_across = a_lies_across(&p),
                .b_along = p.b.way == PACK_ALONG,
-               .columns = plan->config->by_columns,
+               .by_columns = plan->config->by_columns,
                .a_rows_ahead = a_rows_ahead(r, &p),
                .b_stays = b_stays(plan),
                .a_bytes = (int)cpu_type_bytes(p.a.type),

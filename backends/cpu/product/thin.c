@@ -28,7 +28,6 @@ void cek__thin_plan(product_plan *p)
     p->split_depth = round_up(ceil_div(p->k, parts), s->kc);
     p->splits = ceil_div(p->k, p->split_depth);
     s->a_floats = p->m * walk_row_floats(s->kc);
-    s->b_floats = vl; /* there is none */
     p->in_place = p->in_place && !p->add && p->splits == 1;
     p->add = 0;
     p->cost = (double)(p->batch * p->k * ceil_div(p->n, vl)) * (p->m <= FEW ? cost_vector : (double)p->m);

@@ -135,7 +135,7 @@ typedef struct block_runs {
     bool b;                 /* B's full panels have them */
     bool edge;              /* its last columns do, by steps of their own */
     bool rows;              /* rows of A do */
-    int64_t columns;        /* or A's columns, which lie so far apart; 0: they do not */
+    int64_t column_step;    /* or A's columns, which lie so far apart; 0: they do not */
     const int32_t *offsets; /* of B's last columns */
 } block_runs;
 
@@ -154,9 +154,9 @@ static block_runs runs_of(const walk *w, int64_t cols, int64_t lda, int64_t dept
     if (!runs.b && !runs.edge)
         return runs;
     runs.rows = cek__offsets_count_in_runs(s->a_offset, depth);
-    if (!runs.rows && w->columns && lda == 1 && s->a_offset[1] > 1 &&
+    if (!runs.rows && w->by_columns && lda == 1 && s->a_offset[1] > 1 &&
         cek__offsets_count(s->a_offset, depth, s->a_offset[1]))
-        runs.columns = s->a_offset[1];
+        runs.column_step = s->a_offset[1];
     return runs;
 }
 
@@ -167,7 +167,7 @@ static cpu_runs panel_runs(const walk *w, const block_runs *runs, bool b, int64_
         return CPU_NO_RUNS;
     if (runs->rows)
         return CPU_RUNS_OF_ROWS;
-    if (runs->columns && (w->kernels->any_step || height == runs->columns))
+    if (runs->column_step && (w->kernels->any_step || height == runs->column_step))
         return CPU_RUNS_OF_COLUMNS;
     return w->kernels->any_step ? CPU_RUNS_OF_B : CPU_NO_RUNS;
 }

@@ -32,7 +32,7 @@ typedef struct walk_sizes {
 typedef struct walk_scratch {
     int32_t *a_offset, *b_offset;     /* kc: as in cpu_gemm_tiles; set by whoever hands out A and B; a_offset again for
                                          each mc rows of A that are kept */
-    int32_t *pixel_offset;            /* mc or kc: for slabs */
+    int32_t *pixel_offset;            /* mc or kc: for slabs, or of B's rows that tiles copy */
     const float **a_panel, **b_panel; /* first elements of the panels of a block */
     int64_t *a_rows;                  /* their numbers of rows, 1 .. mr */
     float *a, *b;                     /* packing space */
@@ -90,7 +90,7 @@ typedef struct walk {
                             several will, unless they stay */
     bool a_across;       /* A's columns lie along memory: blocks of them are fetched, not of rows */
     bool b_along;        /* B's columns lie along memory and are transposed: none stay or are packed by tiles */
-    bool columns;        /* tiles have a way for columns of A that lie the same distance apart */
+    bool by_columns;     /* tiles have a way for columns of A that lie the same distance apart */
     walk_rows a_rows_ahead; /* where tiles read A's rows where they lie */
     bool b_stays;           /* panels of A are so few that full ones of B are read where they lie, if lines allow it */
     int a_bytes, b_bytes;   /* of an element there */

@@ -1,6 +1,7 @@
-/* gather.c - elements of a strided tensor to consecutive memory and back, whatever their type;
- * see elementwise.h. */
-#include "backends/cpu/ops/elementwise.h"
+/* elements.c - see elements.h. */
+#include "backends/cpu/ops/elements.h"
+
+#include <string.h>
 
 #define INLINE static inline __attribute__((always_inline))
 
