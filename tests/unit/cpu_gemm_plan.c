@@ -40,6 +40,43 @@ START_TEST(a_matrix_that_lies_along_few_rows_is_read_where_it_lies)
 }
 END_TEST
 
+/* Near or far, in either role, and with weights that might be packed: each element of B is wanted once. Of a few rows
+ * more tiles read near panels themselves. */
+START_TEST(one_row_meets_b_where_it_lies)
+{
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int64_t panels = 1; panels <= 64; panels *= 8)
+            for (int64_t k = 1; k <= 512; k *= 8)
+                for (int type = CPU_F32; type <= CPU_F16; type++)
+                    for (int swapped = 0; swapped < 2; swapped++) {
+                        const int64_t n = panels * config->kernels->nr;
+                        const gemm_matrix row = { (cpu_type)type, k, 1, 0 }, column = { (cpu_type)type, 1, k, 0 };
+                        const gemm_matrix rows = { (cpu_type)type, n, 1, 0 }, columns = { (cpu_type)type, 1, n, 0 };
+                        const gemm_desc d = { .m = swapped ? n : 1,
+                                              .n = swapped ? 1 : n,
+                                              .k = k,
+                                              .batch = 1,
+                                              .packed = 1,
+                                              .a = swapped ? columns : row,
+                                              .b = swapped ? column : rows,
+                                              .c = { CPU_F32, swapped ? 1 : n, 1, 0 } };
+                        gemm_plan plan;
+                        cek__gemm_plan(&d, config, 1, &plan);
+                        EXPECT(plan.product.thin && plan.swapped == swapped && !plan.vector && plan.packed_bytes == 0,
+                               "%s: type %d, %ld by %ld%s: \"%s\"", config->isa, type, (long)k, (long)n,
+                               swapped ? ", as a column" : "", plan.algorithm);
+                    }
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int64_t m = 1; m <= CPU_THIN_MAX; m++) {
+            const gemm_desc d = rows_of_memory(m, 2 * config->kernels->nr, 64);
+            gemm_plan plan;
+            cek__gemm_plan(&d, config, 1, &plan);
+            EXPECT(plan.product.thin == (m == 1), "%s: %ld rows: \"%s\"", config->isa, (long)m, plan.algorithm);
+        }
+}
+END_TEST
+
 /* Which thread does what must not matter, nor how many there are: for the best configuration and for tiles that each
  * thread must set up. */
 static void bits_check(const cpu_config *config, const shape *s, const kind *k)
@@ -474,6 +511,7 @@ int main(void)
     TCase *tests = tcase_create("gemm plan");
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, a_matrix_that_lies_along_few_rows_is_read_where_it_lies);
+    tcase_add_test(tests, one_row_meets_b_where_it_lies);
     tcase_add_loop_test(tests, bits_do_not_depend_on_the_number_of_workers, 0, 2);
     tcase_add_test(tests, what_decides_bits_follows_from_no_number_of_workers);
     tcase_add_test(tests, columns_that_fill_one_vector_count_as_one);
