@@ -141,6 +141,18 @@ static void take_back(backend *b, cek_ref ref, void *data, uint64_t bytes)
     b->p.mem_free(ref.mem);
 }
 
+/* Of packed weights nothing else is left to be read. */
+static void prepack(backend *b, const cek_op *op, const cek_ref *refs, uint32_t slots, const operand *plain,
+                    const operand *packed)
+{
+    const cek_ref from = refs[plain->slot];
+    const cek_status st = b->p.op_prepack(b->queue, op, refs, slots, refs[packed->slot]);
+
+    ck_assert_msg(st == CEK_OK, "%s", b->failure);
+    ck_assert_uint_eq(b->p.queue_sync(b->queue, CEK_FOREVER), CEK_OK);
+    memset((unsigned char *)b->p.mem_host_ptr(from.mem) + from.offset, 0xff, plain->bytes);
+}
+
 cek_status run_op(backend *b, const cek_op_desc *desc, operand *operands, int count, uint64_t shift)
 {
     cek_op_info info = { .size = sizeof info };
@@ -153,9 +165,14 @@ cek_status run_op(backend *b, const cek_op_desc *desc, operand *operands, int co
         return st;
     for (int i = 0; i < count; i++) {
         slots = operands[i].slot >= slots ? operands[i].slot + 1 : slots;
+        if (operands[i].use == PACKED)
+            operands[i].bytes = info.prepack_bytes;
         refs[operands[i].slot] = operands[i].use == IN_PLACE ? refs[operands[i - 1].slot]
                                                              : place(b, operands[i].data, operands[i].bytes, shift);
     }
+    for (int i = 0; i < count; i++)
+        if (operands[i].use == PACKED)
+            prepack(b, op, refs, slots, &operands[i - 1], &operands[i]);
     if (info.workspace_bytes)
         workspace = place(b, NULL, info.workspace_bytes, 0);
     st = b->p.op_run(b->queue, op, refs, slots, workspace);

@@ -49,7 +49,12 @@ typedef struct operand {
     uint32_t slot;
     void *data;
     uint64_t bytes;
-    enum { IN, OUT, IN_PLACE } use; /* IN_PLACE: an output in the memory of the operand before it */
+    enum {
+        IN,
+        OUT,
+        IN_PLACE, /* an output in the memory of the operand before it */
+        PACKED    /* as many bytes as the operation says: the operand before it, packed, after which that is NaNs */
+    } use;
 } operand;
 
 /* run_op - creates, runs and destroys one operation; operands lie between guards, which must

@@ -102,6 +102,86 @@ START_TEST(products_of_every_description)
 }
 END_TEST
 
+/* Two levels of a batch, each with one B for all or its own. apart: rows of the inner one's matrices take turns, which
+ * makes one batch of the two impossible. */
+static const struct {
+    uint64_t batch, outer;
+    bool apart, own_b, outer_own_b;
+} batches[] = {
+    { 1, 0, false, false, false }, { 4, 0, false, false, false }, { 1, 3, false, false, false },
+    { 2, 3, false, false, false }, { 2, 3, true, false, false },  { 4, 0, false, true, false },
+    { 1, 3, false, false, true },  { 2, 3, false, true, true },   { 2, 3, false, false, true },
+    { 2, 3, true, true, false },
+};
+enum { BATCHES = sizeof batches / sizeof batches[0], ROWS = 32, COLUMNS = 90, DEPTH = 80 };
+
+static cek_gemm_desc batch_of(int i, cek_dtype type, uint32_t trans)
+{
+    const int64_t batch = (int64_t)batches[i].batch, between = batches[i].apart ? batch : 1;
+    const int64_t own_b = batches[i].own_b ? batch : 1;
+
+    return (cek_gemm_desc){ .op = { .size = sizeof(cek_gemm_desc), .kind = CEK_OP_GEMM, .operands = 7 },
+                            .m = ROWS,
+                            .n = COLUMNS,
+                            .k = DEPTH,
+                            .batch = batches[i].batch,
+                            .outer = batches[i].outer,
+                            .a_type = type,
+                            .b_type = type,
+                            .c_type = type,
+                            .lda = between * DEPTH,
+                            .ldb = trans ? DEPTH : COLUMNS,
+                            .ldc = between * COLUMNS,
+                            .stride_a = batches[i].apart ? DEPTH : ROWS * DEPTH,
+                            .stride_b = batches[i].own_b ? DEPTH * COLUMNS : 0,
+                            .stride_c = batches[i].apart ? COLUMNS : ROWS * COLUMNS,
+                            .outer_a = batch * ROWS * DEPTH,
+                            .outer_b = batches[i].outer_own_b ? own_b * DEPTH * COLUMNS : 0,
+                            .outer_c = batch * ROWS * COLUMNS,
+                            .trans = trans };
+}
+
+/* Several B, and what is shared by threads, may be packed as they are used; one B is packed ahead on one thread. */
+START_TEST(packed_weights_give_the_same_bits_in_every_batch)
+{
+    static uint16_t low_a[MOST], low_b[MOST];
+    const uint64_t packed = CEK_BIT(CEK_GEMM_PACKED);
+    const uint64_t levels = batches[_i].batch * (batches[_i].outer ? batches[_i].outer : 1);
+    const bool one_b = !batches[_i].own_b && !batches[_i].outer_own_b;
+
+    fill_uniform(a, MOST, 1);
+    fill_uniform(b, MOST, 2);
+    to_bf16(a, low_a, MOST);
+    to_bf16(b, low_b, MOST);
+    for (int low = 0; low < 2; low++)
+        for (uint32_t trans = 0; trans <= CEK_GEMM_TRANS_B; trans += CEK_GEMM_TRANS_B) {
+            const uint64_t bytes = low ? 2 : 4, c_bytes = levels * ROWS * COLUMNS * bytes;
+            operand o[] = { { CEK_GEMM_A, low ? (void *)low_a : a, levels * ROWS * DEPTH * bytes, IN },
+                            { CEK_GEMM_C, c, c_bytes, OUT },
+                            { CEK_GEMM_B, low ? (void *)low_b : b, levels * DEPTH * COLUMNS * bytes, IN },
+                            { CEK_GEMM_PACKED, NULL, 0, PACKED } };
+            cek_gemm_desc d = batch_of(_i, low ? CEK_BF16 : CEK_F32, trans);
+
+            for (int f = 0; f < form_count(); f++) {
+                cek_status st;
+
+                d.op.flags = 0;
+                d.op.operands &= ~packed;
+                o[1].data = ref;
+                ck_assert_uint_eq(run_op(form(f), &d.op, o, 3, 0), CEK_OK);
+                d.op.flags = CEK_OP_PREPACKED;
+                d.op.operands |= packed;
+                o[1].data = c;
+                memset(c, 0xff, c_bytes);
+                st = run_op(form(f), &d.op, o, 4, 0);
+                ck_assert_msg(st == CEK_OK || (st == CEK_UNSUPPORTED && (f % 2 || !one_b)), "%s", form(f)->failure);
+                ck_assert_msg(st != CEK_OK || !memcmp(c, ref, c_bytes), "other bits on %s with %s threads",
+                              form(f)->settings[1], form(f)->settings[3]);
+            }
+        }
+}
+END_TEST
+
 START_TEST(f64_products_are_refused_by_name)
 {
     cek_gemm_desc d = { .op = { .size = sizeof d, .kind = CEK_OP_GEMM, .operands = 7 },
@@ -175,6 +255,7 @@ void add_products(Suite *suite)
 
     tcase_add_checked_fixture(cases, forms_open, forms_close);
     tcase_add_loop_test(cases, products_of_every_description, 0, GEMMS);
+    tcase_add_loop_test(cases, packed_weights_give_the_same_bits_in_every_batch, 0, BATCHES);
     tcase_add_test(cases, f64_products_are_refused_by_name);
     tcase_add_test(cases, packed_weights_of_wide_pixels_are_shared_by_equal_lines_alone);
     suite_add_tcase(suite, cases);
