@@ -177,6 +177,63 @@ START_TEST(copies_are_what_owners_have_rounded)
 }
 END_TEST
 
+/* The weights between two that are trained, as their owner has them and as device 0 computes with them. */
+enum { FROZEN = 2, FROZEN_COUNT = 128 * 128 };
+
+typedef struct frozen {
+    float masters[FROZEN_COUNT], copies[FROZEN_COUNT];
+} frozen;
+
+static void frozen_read(cek_trainer *trainer, cek_model *m, frozen *to)
+{
+    cek_parameter weights;
+
+    assert_ok(cek_model_parameter(m, FROZEN, &weights));
+    ck_assert_str_eq(weights.name, "3.weight");
+    ck_assert_int_eq(weights.count, FROZEN_COUNT);
+    memcpy(to->masters, weights.data, sizeof to->masters);
+    assert_ok(cek_trainer_read_replica(trainer, 0, FROZEN, to->copies, sizeof to->copies));
+}
+
+/* Updates go around them; and steps compute with what a trainer that begins now loads. */
+START_TEST(copies_of_frozen_parameters_stay_as_they_were_loaded)
+{
+    static frozen before, after;
+    const cek_parameter_group group = { .size = sizeof group, .flags = CEK_GROUP_FROZEN, .names = "3.*" };
+    const cek_trainer_options o = { .size = sizeof o,
+                                    .batch = ROWS,
+                                    .shares = CEK_SHARES_EQUAL,
+                                    .optimizer = &adam,
+                                    .type = LOW[_i % 2],
+                                    .groups = &group,
+                                    .group_count = 1 };
+    cek_model *m = network("flatten linear:128 relu linear:128 relu linear:128");
+    cek_trainer *trainer, *fresh;
+    char begun[65], trained[65];
+    team t;
+
+    team_open(&t, lists[_i / 2]);
+    assert_ok(cek_trainer_create(m, t.devices, t.count, &o, &trainer));
+    copies_are_of_masters(trainer, m, t.count, LOW[_i % 2]);
+    frozen_read(trainer, m, &before);
+    cek_model_sha256(m, begun);
+    for (int i = 0; i < 4; i++)
+        (void)step_loss(trainer);
+    copies_are_of_masters(trainer, m, t.count, LOW[_i % 2]);
+    frozen_read(trainer, m, &after);
+    cek_model_sha256(m, trained);
+    ck_assert_str_ne(begun, trained);
+    ck_assert(memcmp(before.masters, after.masters, sizeof before.masters) == 0);
+    ck_assert(memcmp(before.copies, after.copies, sizeof before.copies) == 0);
+    assert_ok(cek_trainer_create(m, t.devices, t.count, &o, &fresh));
+    ck_assert_double_eq(step_loss(trainer), step_loss(fresh));
+    cek_trainer_free(fresh);
+    cek_trainer_free(trainer);
+    team_close(&t);
+    cek_model_free(m);
+}
+END_TEST
+
 /* The average is computed with, rounded, while it is in use; then the parameters are, with all their digits. */
 START_TEST(the_average_is_rounded_too_and_parameters_come_back)
 {
@@ -521,6 +578,7 @@ int main(void)
     tcase_set_timeout(tcase, 120);
     tcase_add_loop_test(tcase, of_what_products_read_two_bytes_travel, 0, 4);
     tcase_add_loop_test(tcase, copies_are_what_owners_have_rounded, 0, 8);
+    tcase_add_loop_test(tcase, copies_of_frozen_parameters_stay_as_they_were_loaded, 0, 8);
     tcase_add_loop_test(tcase, the_average_is_rounded_too_and_parameters_come_back, 0, 8);
     tcase_add_loop_test(tcase, parameters_move_with_all_their_digits, 0, 2);
     tcase_add_loop_test(tcase, steps_go_on_with_other_owners, 0, 2);
