@@ -927,7 +927,7 @@ shim_sources = %D%/opencl/shim.c %D%/opencl/shim.h %D%/opencl/shim_count.c %D%/o
     %D%/opencl/shim_order.c %D%/opencl/shim_queue.c
 if HAVE_OPENCL
 unit_tests += %D%/opencl/ahead %D%/opencl/train %D%/opencl/failures %D%/opencl/launches %D%/opencl/pci %D%/opencl/pools %D%/opencl/queues \
-    %D%/opencl/conv_tiles %D%/opencl/refusals %D%/opencl/shim_says %D%/opencl/winograd
+    %D%/opencl/conv_tiles %D%/opencl/identity %D%/opencl/refusals %D%/opencl/shim_says %D%/opencl/winograd
 if HAVE_CHECK
 check_PROGRAMS += %D%/opencl/every
 endif
@@ -976,6 +976,11 @@ endif
 %C%_opencl_pci_CPPFLAGS = $(unit_cppflags)
 %C%_opencl_pci_LDFLAGS = $(check_ldflags)
 %C%_opencl_pci_LDADD = $(unit_libs)
+%C%_opencl_identity_SOURCES = %D%/opencl/identity.c
+%C%_opencl_identity_CPPFLAGS = $(unit_cppflags) $(OPENCL_CFLAGS)
+%C%_opencl_identity_LDFLAGS = $(check_ldflags)
+%C%_opencl_identity_LDADD = backends/opencl/libopencl.la backends/gpu/libgpu.la backends/host/libpages.la \
+    backends/common/libcommon.la $(OPENCL_LIBS) $(unit_libs)
 %C%_opencl_every_SOURCES = %D%/opencl/every.c %D%/door/door.h
 %C%_opencl_every_CPPFLAGS = $(unit_cppflags)
 %C%_opencl_every_LDFLAGS = $(check_ldflags)

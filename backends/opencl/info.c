@@ -143,11 +143,12 @@ void cek__opencl_place_text(const cek__opencl_card *card, char *to, uint64_t cap
 /* --- device_info ------------------------------------------------------------------------------ */
 
 /* The processors' names that OpenCL and compilers give differ from driver to driver: all texts count. */
-uint64_t cek__opencl_numeric_id(const found_device *found)
+uint64_t cek__opencl_numeric_id_with(const found_device *found, const char *algorithms)
 {
     static const cl_device_info texts[] = { CL_DEVICE_NAME, CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION };
-    char text[1024] = "";
-    uint64_t hash = cek__hash_text(CEK__HASH_START, "opencl " PACKAGE_VERSION " " CEK__GPU_ALGORITHMS);
+    char text[1024] = "", build[80];
+    snprintf(build, sizeof build, "opencl " PACKAGE_VERSION " %s", algorithms);
+    uint64_t hash = cek__hash_text(CEK__HASH_START, build);
     clGetPlatformInfo(found->platform, CL_PLATFORM_VERSION, sizeof text - 1, text, NULL);
     hash = cek__hash_text(hash, text);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
@@ -155,6 +156,11 @@ uint64_t cek__opencl_numeric_id(const found_device *found)
         hash = cek__hash_text(hash, text);
     }
     return hash;
+}
+
+uint64_t cek__opencl_numeric_id(const found_device *found)
+{
+    return cek__opencl_numeric_id_with(found, CEK__GPU_ALGORITHMS);
 }
 
 void cek__opencl_memory_tell(const found_device *found, uint64_t *free_bytes, uint64_t *total_bytes)

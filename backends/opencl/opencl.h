@@ -146,7 +146,9 @@ typedef struct cek__opencl_card {
 bool cek__opencl_place(cl_device_id id, cek__opencl_card *to);
 void cek__opencl_place_text(const cek__opencl_card *card, char *to, uint64_t cap);
 
+/* cek__opencl_numeric_id - of what this build computes on a device; _with: of another build, with other algorithms. */
 uint64_t cek__opencl_numeric_id(const found_device *found);
+uint64_t cek__opencl_numeric_id_with(const found_device *found, const char *algorithms);
 void cek__opencl_memory_tell(const found_device *found, uint64_t *free_bytes, uint64_t *total_bytes);
 cek_status cek__opencl_found(cek_instance *head, const char *call, uint32_t index, const found_device **out);
 

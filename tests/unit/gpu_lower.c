@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backends/gpu/lower.h"
+#include "backends/gpu/lowering.h"
 #include "backends/gpu/op.h"
 #include "backends/gpu/tuner.h"
 #include "tests/suite.h"
@@ -21,7 +22,14 @@ static void kernel_free(cek_dev *dev, cek__gpu_kernel *kernel)
 {
     (void)dev, (void)kernel;
 }
-static const cek__gpu_driver driver = { .kernel_load = kernel_load, .kernel_free = kernel_free };
+static cek_status kernel_warm(cek_dev *dev, const cek__gpu_step *step)
+{
+    (void)dev, (void)step;
+    return CEK_OK;
+}
+static const cek__gpu_driver driver = { .kernel_load = kernel_load,
+                                        .kernel_free = kernel_free,
+                                        .kernel_warm = kernel_warm };
 static cek_instance instance;
 static cek_dev device = { .instance = &instance, .driver = &driver, .traits = { .max_group = 1024 } };
 
@@ -399,6 +407,26 @@ START_TEST(what_must_not_depend_on_a_clock_or_has_one_way_is_not_timed)
 }
 END_TEST
 
+/* --- numeric ids ------------------------------------------------------------------------------ */
+
+static uint64_t numeric_id_on(uint64_t device_id)
+{
+    cek_op *op = conv_of(CEK_OP_CONV_FORWARD, 0);
+    device.traits.numeric_id = device_id;
+    ck_assert_uint_eq(cek__gpu_lower_as(op, NULL), CEK_OK);
+    device.traits.numeric_id = 0;
+    const uint64_t id = op->info.numeric_id;
+    cek__gpu_op_destroy(op);
+    return id;
+}
+
+START_TEST(the_same_operation_is_another_on_another_device)
+{
+    ck_assert_uint_eq(numeric_id_on(1), numeric_id_on(1));
+    ck_assert_uint_ne(numeric_id_on(1), numeric_id_on(2));
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("gpu, launches");
@@ -424,6 +452,9 @@ int main(void)
     tcase_add_test(c, what_must_not_depend_on_a_clock_or_has_one_way_is_not_timed);
     tcase_add_test(c, work_items_of_few_pixels_share_panels_out);
     tcase_add_test(c, gradients_of_weights_of_small_images_go_through_many_at_once);
+    suite_add_tcase(s, c);
+    c = tcase_create("numeric ids");
+    tcase_add_test(c, the_same_operation_is_another_on_another_device);
     suite_add_tcase(s, c);
     return suite_run(s);
 }
