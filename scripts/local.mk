@@ -10,6 +10,7 @@ EXTRA_DIST += \
     %D%/check-gpu-peer.py \
     %D%/check-gpu-together.py \
     %D%/check-onnx-nodes \
+    %D%/check-random \
     %D%/check-reproducible \
     %D%/check-sanitizers \
     %D%/check-sass \

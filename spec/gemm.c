@@ -260,6 +260,8 @@ static void gemm_expect(spec_problem *p, const gemm_choice *c, const spec_operan
             magnitude += fabsl(term);
         }
         spec_num r = d->k ? spec_sum(sum, v, magnitude, d->k, spec_whole(p)) : spec_exact(0);
+        if (bias && out->accumulated && !c->activation && !ref) /* may be added behind the old contents */
+            r.e += spec_roundoff(sum) * fabsl(v + out->value[at]);
         if (bias)
             r = spec_add(sum, r, spec_exact(bias->value[j]));
         r = spec_activation(spec_arithmetic(p, sum), c->activation, r);
