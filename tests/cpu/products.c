@@ -136,7 +136,7 @@ static cek_gemm_desc batch_of(int i, cek_dtype type, uint32_t trans)
                             .stride_b = batches[i].own_b ? DEPTH * COLUMNS : 0,
                             .stride_c = batches[i].apart ? COLUMNS : ROWS * COLUMNS,
                             .outer_a = batch * ROWS * DEPTH,
-                            .outer_b = batches[i].outer_own_b ? own_b * DEPTH * COLUMNS : 0,
+                            .outer_b = batches[i].outer_own_b || batches[i].outer < 2 ? own_b * DEPTH * COLUMNS : 0,
                             .outer_c = batch * ROWS * COLUMNS,
                             .trans = trans };
 }

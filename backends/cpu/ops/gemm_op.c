@@ -36,7 +36,7 @@ static void outer_fold(gemm_op *g, const cek_gemm_desc *d, gemm_desc *want)
     } else if (outer > 1 && follows(&want->a, batch, d->outer_a) && follows(&want->b, batch, d->outer_b) &&
                follows(&want->c, batch, d->outer_c)) {
         want->batch *= outer;
-    } else {
+    } else if (outer > 1) {
         g->outer = outer;
         g->a_bytes = d->outer_a * cek__type_bytes(d->a_type);
         g->b_bytes = d->outer_b * cek__type_bytes(d->b_type);
