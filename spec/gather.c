@@ -35,6 +35,8 @@ static const spec_case scatter_cases[] = {
     CASE("1x50x700x129", SPEC_T_ALL, SPEC_F_BOTH),
     CASE("1x50x700x129:one:acc", SPEC_T_ALL, SPEC_F_BOTH),
     CASE("1x900x40x7:each", SPEC_T_ALL, SPEC_F_ALL),
+    CASE("3x90x70x2:out", SPEC_T_ALL, SPEC_F_BOTH), /* several long indexes */
+    CASE("2x100x130x3:each:acc", SPEC_T_ALL, SPEC_F_BOTH),
     CASE("1x7x20x5:out", SPEC_T_ALL, SPEC_F_BOTH), /* padding is left out */
     CASE("1x7x20x5:out:acc", SPEC_T_ALL, SPEC_F_BOTH),
     CASE("3x6x4x5", SPEC_T_ALL, SPEC_F_ALL),

@@ -23,6 +23,8 @@ static const spec_case gemm_cases[] = {
     REQUIRED("1x1x0:bias", SPEC_F_ALL), /* k = 0: the epilogue of 0 */
     REQUIRED("3x5x0", SPEC_F_BOTH),
     REQUIRED("3x5x0:acc", SPEC_F_BOTH),
+    REQUIRED("3x5x0:asum", SPEC_F_BOTH),
+    REQUIRED("3x5x0:ta:asum:acc", SPEC_F_BOTH),
     REQUIRED("2x3x4", SPEC_F_ALL),
     REQUIRED("7x9x11", SPEC_F_ALL),    /* no tile is full */
     REQUIRED("1x67x129", SPEC_F_BOTH), /* a row vector */

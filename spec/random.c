@@ -23,6 +23,7 @@ static const spec_case dropout_cases[] = {
     CASE("12x10:p250:per4", SPEC_F_BOTH),
     CASE("12x9:p250:per3:base7", SPEC_F_BOTH),
     CASE("11x10:p250:per4", SPEC_F_BOTH), /* the last sample has fewer rows */
+    CASE("3x5:p250:per500000000", SPEC_F_BOTH), /* there is little of the only one */
     CASE("9x9:p500:base4294967295", SPEC_F_BOTH),
     CASE("7x31:p500:alias", SPEC_F_BOTH),
     CASE("6x22:p750:base3:alias", SPEC_F_ALL),
@@ -35,6 +36,7 @@ static const spec_case random_cases[] = {
     CASE("64x130:uniform", SPEC_F(REAL)),
     CASE("12x9:uniform:per3:base7", SPEC_F(REAL)),
     CASE("11x9:uniform:per4:base7", SPEC_F(REAL)), /* the last sample has fewer rows */
+    CASE("3x5:uniform:per500000000", SPEC_F(REAL)),
     CASE("9x9:uniform:base4294967295", SPEC_F(REAL)),
     CASE("8x50:uniform:det", SPEC_F(REAL)),
     CASE("1x1:normal", SPEC_F(REAL)),

@@ -229,10 +229,10 @@ static bool reduce_build(const char *text, spec_problem *p)
         spec_operand_accumulate(p, y);
     for (uint64_t n = 0; n < all; n++) {
         uint64_t at = spec_offset(d->rank, d->shape, y_strides, n);
-        if (!counts(d, &c, n / (all / d->shape[0]))) /* whatever it holds */
-            x->value[spec_offset(d->rank, d->shape, d->x_strides, n)] = NAN;
-        else
+        if (counts(d, &c, n / (all / d->shape[0])))
             step(d->function, term_of(p, type, &from, n, at), &lines[at]);
+        else if (d->x_strides[0] != 0) /* whatever it holds, where it is no row that counts as well */
+            x->value[spec_offset(d->rank, d->shape, d->x_strides, n)] = NAN;
     }
     for (uint64_t i = 0; i < kept; i++)
         spec_operand_expect(y, i, finish(p, type, &lines[i]), type);

@@ -34,6 +34,30 @@ cek_status cek__gpu_lower_gather(cek_op *op)
     return op->failure;
 }
 
+enum { FEW = 64 }; /* elements, that look for each other sooner than one walks along them all */
+
+/* Who names the same row as who. On a processor one work-item walks along a batch, since to look for each other takes a
+ * time with the square of `count`; on a GPU all do that at once, as many as a watchdog allows. */
+static void links_add(cek_op *op, cek_k_gather a, cek__gpu_place links, const char *defines)
+{
+    const cek__gpu_place index = { CEK_SCATTER_ADD_INDEX, 0 };
+    const uint64_t all = op->request.slots[CEK_SCATTER_ADD_INDEX].bytes / sizeof(int32_t);
+    const uint64_t work = op->dev->traits.launch_work, most = work ? work / a.count + 1 : all;
+
+    if (op->dev->traits.vector_width && a.count > FEW) {
+        a.elements = all / a.count;
+        const cek__gpu_place latest = cek__gpu_workspace(op, a.elements * a.rows * sizeof(int32_t));
+        cek__gpu_step_fill(cek__gpu_step_add(op, "gather.cl", defines, "scatter_walk", a.elements),
+                           (const cek__gpu_place[]){ index, links, latest }, 3, &a, sizeof a);
+        return;
+    }
+    for (a.first = 0; a.first < all; a.first += most) {
+        a.elements = all - a.first < most ? all - a.first : most;
+        cek__gpu_step_fill(cek__gpu_step_add(op, "gather.cl", defines, "scatter_links", a.elements),
+                           (const cek__gpu_place[]){ index, links }, 2, &a, sizeof a);
+    }
+}
+
 cek_status cek__gpu_lower_scatter_add(cek_op *op)
 {
     const cek_gather_desc *desc = &op->request.desc.gather;
@@ -45,10 +69,8 @@ cek_status cek__gpu_lower_scatter_add(cek_op *op)
                               "scatter_add: an index of more than 2^31 elements");
     cek__gpu_defines(op->dev, defines, "#define TYPE %s\n", cek__gpu_type(desc->type));
 
-    a.elements = op->request.slots[CEK_SCATTER_ADD_INDEX].bytes / sizeof(int32_t);
-    const cek__gpu_place links = cek__gpu_workspace(op, a.elements * 2 * sizeof(int32_t));
-    cek__gpu_step_fill(cek__gpu_step_add(op, "gather.cl", defines, "scatter_links", a.elements),
-                       (const cek__gpu_place[]){ index, links }, 2, &a, sizeof a);
+    const cek__gpu_place links = cek__gpu_workspace(op, op->request.slots[CEK_SCATTER_ADD_INDEX].bytes * 2);
+    links_add(op, a, links, defines);
     if (!cek__request_accumulates(&op->request, CEK_SCATTER_ADD_DTABLE)) {
         a.elements = desc->batch * desc->rows * desc->columns;
         cek__gpu_step_fill(cek__gpu_step_add(op, "gather.cl", defines, "scatter_zero",

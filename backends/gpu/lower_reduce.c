@@ -95,7 +95,8 @@ static void stage_plan(const cek_dev *dev, const cek__gpu_reduction *r, uint32_t
     const uint64_t enough = s->columns ? PIECES_CPU : (GROUPS_ENOUGH + s->groups - 1) / s->groups;
     s->pieces = most < 1 ? 1 : most < enough ? most : enough;
     a->piece = (a->length + s->pieces - 1) / s->pieces;
-    s->pieces = (a->length + a->piece - 1) / a->piece;
+    if (a->length > 0) /* of nothing there is one piece, too: a sum is 0 then */
+        s->pieces = (a->length + a->piece - 1) / a->piece;
 }
 
 _Static_assert(sizeof(cek_k_reduce) + 5 * sizeof(void *) <= sizeof(cek_k_strided) + CEK_K_STRIDED * sizeof(void *),

@@ -85,6 +85,8 @@ cek_status cek__gpu_lower_random(cek_op *op)
     bool drop = op->request.desc.op.kind == CEK_OP_DROPOUT;
     uint64_t rows = drop ? dropout->rows : random->rows, columns = drop ? dropout->columns : random->columns;
     uint64_t rows_per_sample = drop ? dropout->rows_per_sample : random->rows_per_sample;
+    if (rows_per_sample > rows) /* there is one sample, of which so much is there */
+        rows_per_sample = rows;
     cek_k_random a = { .samples = (rows + rows_per_sample - 1) / rows_per_sample,
                        .sample_elements = rows_per_sample * columns,
                        .elements = rows * columns };

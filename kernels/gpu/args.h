@@ -80,7 +80,7 @@ typedef struct cek_k_reduce {
  * batch, or 0. */
 typedef struct cek_k_gather {
     cek_u64 at[4];
-    cek_u64 elements, rows, count, columns, index_batch;
+    cek_u64 elements, rows, count, columns, index_batch, first;
 } cek_k_gather;
 
 /* Windows over images, in three dimensions. */

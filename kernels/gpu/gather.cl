@@ -29,12 +29,14 @@ KERNEL void gather(GLOBAL char *table, GLOBAL char *index, GLOBAL char *y, const
 
 #define LAST (-1) /* of a chain of elements with one row */
 
-/* links: of each element of INDEX whether it is the first with its row, and the next with it. */
+/* links: of each element of INDEX whether it is the first with its row, and the next with it. Each looks for itself,
+ * from element `first` on. */
 KERNEL void scatter_links(GLOBAL char *index, GLOBAL char *links, const cek_k_gather a)
 {
     GLOBAL const cek_i32 *rows = (GLOBAL const cek_i32 *)AT(index, 0);
     GLOBAL cek_i32 *to = (GLOBAL cek_i32 *)AT(links, 1);
-    FOR_PIECE(n, a.elements, 1) {
+    FOR_PIECE(i, a.elements, 1) {
+        const cek_u64 n = a.first + i;
         const cek_u64 begin = n / a.count * a.count, end = begin + a.count;
         const cek_i32 row = rows[n];
         cek_u64 before = begin, next = n + 1;
@@ -44,6 +46,26 @@ KERNEL void scatter_links(GLOBAL char *index, GLOBAL char *links, const cek_k_ga
             next++;
         to[2 * n] = before == n && IS_ROW(row);
         to[2 * n + 1] = next < end ? (cek_i32)(next - begin) : LAST;
+    }
+}
+
+/* The same of whole batches, `elements` of them, by a walk from the end: `latest` has a place for each row of each. */
+KERNEL void scatter_walk(GLOBAL char *index, GLOBAL char *links, GLOBAL char *latest, const cek_k_gather a)
+{
+    FOR_PIECE(batch, a.elements, 1) {
+        GLOBAL const cek_i32 *rows = (GLOBAL const cek_i32 *)AT(index, 0) + batch * a.count;
+        GLOBAL cek_i32 *to = (GLOBAL cek_i32 *)AT(links, 1) + batch * a.count * 2;
+        GLOBAL cek_i32 *of = (GLOBAL cek_i32 *)AT(latest, 2) + batch * a.rows;
+        for (cek_u64 n = 0; n < a.count; n++)
+            if (IS_ROW(rows[n]))
+                of[rows[n]] = LAST;
+        for (cek_u64 n = a.count; n-- > 0;) {
+            to[2 * n + 1] = IS_ROW(rows[n]) ? of[rows[n]] : LAST;
+            if (IS_ROW(rows[n]))
+                of[rows[n]] = (cek_i32)n;
+        }
+        for (cek_u64 n = 0; n < a.count; n++)
+            to[2 * n] = IS_ROW(rows[n]) && of[rows[n]] == (cek_i32)n;
     }
 }
 

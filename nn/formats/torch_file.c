@@ -136,8 +136,10 @@ static cek_status extent_check(const archive *a, const cek__pickle_value *name, 
         if (__builtin_mul_overflow(t->count, (uint64_t)t->shape[i], &t->count))
             return tensor_bad(a, name, "its shape is impossible");
     for (uint32_t i = t->rank; t->count > 0 && i-- > 0;) {
-        if (t->shape[i] == 1)
+        if (t->shape[i] == 1) {
+            t->stride[i] = 0; /* nobody goes along it, however far that is said to be */
             continue;
+        }
         t->strided = t->strided || (uint64_t)t->stride[i] != packed;
         packed *= (uint64_t)t->shape[i];
         if (__builtin_mul_overflow((uint64_t)t->shape[i] - 1, (uint64_t)t->stride[i], &step) ||

@@ -169,6 +169,7 @@ cek_status cek__graph_append(cek__graph *graph, int part)
         graph->length_capacity = capacity;
     }
     graph->sequence[graph->length++] = part;
+    graph->parts[part].gone = false;
     return CEK_OK;
 out:
     return st;
@@ -288,6 +289,7 @@ void cek__graph_number(cek__graph *graph)
 
 void cek__graph_remove(cek__graph *graph, int at)
 {
+    graph->parts[graph->sequence[at]].gone = true;
     graph->length--;
     memmove(graph->sequence + at, graph->sequence + at + 1, (size_t)(graph->length - at) * sizeof *graph->sequence);
 }
@@ -337,6 +339,7 @@ void cek__graph_prune(cek__graph *graph)
             graph->sequence[--kept] = graph->sequence[i];
             continue;
         }
+        graph->parts[graph->sequence[i]].gone = true;
         for (int k = 0; k < part->inputs; k++)
             graph->flows[part->input[k]].readers--;
         graph->flows[part->base].readers--;

@@ -96,6 +96,7 @@ typedef struct cek__part {
     const char *name;
     bool backward;
     bool known;   /* it depends on no sample, and comes first (fold.h) */
+    bool gone;    /* removed or pruned: what it gives is given no more */
     int follower; /* a chain of one instruction that is computed within, if the device can (fuse.h) */
     int base;     /* a flow that output 0 is added to, in its place */
     int place;    /* in the sequence, as cek__graph_number found it */

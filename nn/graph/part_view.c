@@ -60,7 +60,8 @@ cek_status cek__view(cek__graph *graph, int x, const cek__dims *dims, int *out)
     for (int i = graph->flows[x].part + 1; i < graph->part_count; i++) { /* is there one already? */
         const cek__part *other = &graph->parts[i];
 
-        if (other->kind == CEK__PART_VIEW && other->input[0] == x && cek__dims_equal(&other->dims, dims)) {
+        if (other->kind == CEK__PART_VIEW && !other->gone && other->input[0] == x &&
+            cek__dims_equal(&other->dims, dims)) {
             *out = other->output[0];
             return CEK_OK;
         }

@@ -1,5 +1,6 @@
 /* parts_ends.c - what is there before a network computes, as nodes: inputs, targets, and the parameters of other nodes
  * (see parts.h of the public headers). */
+#include <stdlib.h>
 #include <string.h>
 
 #include "nn/layers/parts_inside.h"
@@ -26,10 +27,14 @@ int cek_part_input(cek_model *model, const char *name, cek_dtype type, int rank,
     cek_status st;
     cek__layer l = { .model = NULL };
     cek__part part = { .kind = CEK__PART_INPUT, .type = type == CEK_I32 ? CEK_I32 : CEK_DTYPE_NONE };
+    char *name_before = NULL; /* that of what comes next, if this is refused */
     int node, y = CEK__NOTHING;
 
-    if (model && name)
+    if (model && name) {
+        name_before = model->next_name;
+        model->next_name = NULL;
         CEK_TRY(cek_model_name(model, name));
+    }
     CEK_TRY(begin(&l, model, "input", 0, NULL));
     if (!name)
         CEK_FAIL(CEK_INVALID, "name is NULL");
@@ -50,6 +55,10 @@ out:
     if (node >= 0) {
         model->scopes[model->depth].position--;
         model->inputs[model->input_count++] = node;
+        free(name_before);
+    } else if (model && name) {
+        free(model->next_name);
+        model->next_name = name_before;
     }
     return node;
 }

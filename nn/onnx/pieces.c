@@ -113,6 +113,36 @@ out:
 
 /* ---- gather ---- */
 
+/* Places may count from the end: chains compute in floats, so the end's must be one of theirs. */
+static cek_status places_take(cek__onnx_call *c, size_t input, int64_t size, int *out)
+{
+    cek_status st;
+    const cek__fold_value *known;
+    cek__part part = { .kind = CEK__PART_CHAIN,
+                       .inputs = 1,
+                       .type = CEK_I32,
+                       .chain = { 4,
+                                  { { .code = CEK_PW_CONST },
+                                    { .code = CEK_PW_LESS, .a = 0, .b = 1 },
+                                    { .code = CEK_PW_ADD_IMM, .a = 0, .imm = (double)size },
+                                    { .code = CEK_PW_SELECT, .a = 2, .b = 3, .c = 0 } } } };
+    bool below = cek__call_known(c, input, &known) != CEK_OK;
+
+    CEK_TRY(cek__call_flow(c, input, out));
+    for (uint64_t i = 0; !below && i < known->count; i++)
+        below = known->numbers[i].constant < 0;
+    if (below && size > CEK__CALL_EXACT)
+        CEK_FAIL(CEK_UNSUPPORTED, "indices that may count from the end of %lld elements, at most of %d",
+                 (long long)size, CEK__CALL_EXACT);
+    if (c->graph->flows[*out].type != CEK_I32)
+        CEK_TRY(cek__cast(c->graph, *out, CEK_I32, out));
+    part.input[0] = *out;
+    if (below)
+        CEK_TRY(cek__graph_add(c->graph, &part, out));
+out:
+    return st;
+}
+
 /* The elements of known places, each cut out; neighbours in one piece. */
 static cek_status known_gather(cek__onnx_call *c, int x, int axis, const cek__fold_value *v, int *out)
 {
@@ -172,8 +202,6 @@ static cek_status table_gather(cek__onnx_call *c, int x, int axis, int index, in
 
     if (rank - 1 + more > CEK_RANK_MAX)
         CEK_FAIL(CEK_UNSUPPORTED, "more than %d axes", CEK_RANK_MAX);
-    if (c->graph->flows[index].type != CEK_I32)
-        CEK_TRY(cek__cast(c->graph, index, CEK_I32, &index));
     order[at++] = axis;
     for (int i = 0; i < rank; i++)
         if (i != axis)
@@ -204,7 +232,7 @@ cek_status cek__onnx_gather(cek__onnx_call *c)
         CEK_TRY(known_gather(c, x, axis, known, &x));
         return axis_replace(c, x, axis, (int)known->rank, known->shape, &c->out[0]);
     }
-    CEK_TRY(cek__call_flow(c, 1, &index));
+    CEK_TRY(places_take(c, 1, cek__call_dims(c, x)->size[axis], &index));
     st = table_gather(c, x, axis, index, &c->out[0]);
 out:
     return st;
@@ -221,46 +249,16 @@ cek_status cek__onnx_gather_nd(cek__onnx_call *c)
 
     CEK_TRY(cek__call_weight(c, 0, &x));
     CEK_TRY(cek__call_flow(c, 1, &index));
-    if (c->graph->flows[index].type != CEK_I32)
-        CEK_TRY(cek__cast(c->graph, index, CEK_I32, &index));
     dims = cek__call_dims(c, index);
     if (dims->size[dims->rank - 1] != 1 || dims->samples >> (dims->rank - 1) & 1)
         CEK_FAIL(CEK_UNSUPPORTED, "elements that several numbers name");
     if (batch < 0 || batch >= dims->rank || batch >= cek__call_dims(c, x)->rank)
         CEK_FAIL(CEK_BAD_INPUT, "batch_dims %lld", (long long)batch);
+    CEK_TRY(places_take(c, 1, cek__call_dims(c, x)->size[batch], &index));
+    dims = cek__call_dims(c, index);
     cek__dims_without(dims, 1u << (dims->rank - 1), &names);
     CEK_TRY(cek__view(c->graph, index, &names, &index));
     st = cek__gather(c->graph, x, index, (int)batch, &c->out[0]);
-out:
-    return st;
-}
-
-/* Places may count from the end: chains compute in floats, so the end's must be one of theirs. */
-static cek_status places_take(cek__onnx_call *c, size_t input, int64_t size, int *out)
-{
-    cek_status st;
-    const cek__fold_value *known;
-    cek__part part = { .kind = CEK__PART_CHAIN,
-                       .inputs = 1,
-                       .type = CEK_I32,
-                       .chain = { 4,
-                                  { { .code = CEK_PW_CONST },
-                                    { .code = CEK_PW_LESS, .a = 0, .b = 1 },
-                                    { .code = CEK_PW_ADD_IMM, .a = 0, .imm = (double)size },
-                                    { .code = CEK_PW_SELECT, .a = 2, .b = 3, .c = 0 } } } };
-    bool below = cek__call_known(c, input, &known) != CEK_OK;
-
-    CEK_TRY(cek__call_flow(c, input, out));
-    for (uint64_t i = 0; !below && i < known->count; i++)
-        below = known->numbers[i].constant < 0;
-    if (below && size > CEK__CALL_EXACT)
-        CEK_FAIL(CEK_UNSUPPORTED, "indices that may count from the end of %lld elements, at most of %d",
-                 (long long)size, CEK__CALL_EXACT);
-    if (c->graph->flows[*out].type != CEK_I32)
-        CEK_TRY(cek__cast(c->graph, *out, CEK_I32, out));
-    part.input[0] = *out;
-    if (below)
-        CEK_TRY(cek__graph_add(c->graph, &part, out));
 out:
     return st;
 }

@@ -382,6 +382,7 @@ static const struct {
     double y[2];
 } wholes[] = {
     { "Neg", INT64_MAX, INT64_MAX, { -1, -3 }, { 11, 13 } },
+    { "Neg", INT64_MAX, INT64_MAX, { 1, 4 }, { 13, 10 } }, /* from the end */
     { "Abs", INT64_MAX, INT64_MAX, { -2, 1 }, { 12, 11 } },
     { "Sign", INT64_MAX, INT64_MAX, { 5, 0 }, { 11, 10 } },
     { "Clip", 0, 6, { -4, 3 }, { 10, 13 } },

@@ -435,6 +435,37 @@ START_TEST(a_loss_may_read_no_target)
 }
 END_TEST
 
+/* The gradient of a maximum wants it with its axis kept, as one of the nodes has it; that one nobody else may read. */
+START_TEST(a_maximum_whose_kept_axis_is_taken_away_is_differentiated)
+{
+    static const float none[ROWS * PIXELS];
+    cek_model *m;
+    cek_trainer *t;
+    int x, y;
+    const int32_t unread[ROWS] = { 0 };
+    /* so that the biases alone are seen */
+    const cek_batch b = { .size = sizeof b, .count = ROWS, .inputs = none, .targets = unread, .input_type = CEK_F32 };
+    cek_step_result r = { .size = sizeof r };
+
+    open_devices("cpu:0");
+    assert_ok(cek_model_create(1, (int64_t[]){ PIXELS }, &m));
+    assert_ok(cek_model_linear(m, 0, 4, true, &x));
+    y = cek_part_reduce(m, x, CEK_REDUCE_MAX, 1u << 1, true);
+    y = cek_part_reshape(m, y, 1, (int64_t[]){ CEK_SAMPLES });
+    ck_assert_int_ge(cek_part_loss(m, cek_part_apply(m, CEK_PW_MUL, y, y), -1), 0);
+    assert_ok(cek_model_set_output(m, x));
+    cek_model_init(m, 3);
+    t = trainer_of(m, CEK_LOSS_OWN, CEK_F32, 0.05);
+    assert_ok(cek_trainer_step(t, &b, &r));
+    const double first = r.loss;
+    assert_ok(cek_trainer_step(t, &b, &r));
+    ck_assert(first > 0 && r.loss < first);
+    cek_trainer_free(t);
+    cek_model_free(m);
+    close_devices();
+}
+END_TEST
+
 START_TEST(arrays_are_in_no_state_dict_and_random_numbers_only_where_it_is_trained)
 {
     const float values_of[PIXELS / 2] = { 1, 2, 3 };
@@ -474,6 +505,7 @@ int main(void)
     tcase_add_test(tcase, the_first_failure_stays);
     tcase_add_test(tcase, a_part_of_a_layer_that_failed_says_why);
     tcase_add_test(tcase, a_loss_may_read_no_target);
+    tcase_add_test(tcase, a_maximum_whose_kept_axis_is_taken_away_is_differentiated);
     tcase_add_test(tcase, arrays_are_in_no_state_dict_and_random_numbers_only_where_it_is_trained);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);

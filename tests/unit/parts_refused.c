@@ -85,6 +85,27 @@ START_TEST(what_does_not_fit_is_told_with_its_shapes)
 }
 END_TEST
 
+/* A refused input takes its name with it, and leaves that which was said for what comes next. */
+START_TEST(a_refused_input_names_nothing_else)
+{
+    cek_parameter p;
+    cek_model *m;
+    int y;
+
+    assert_ok(cek_model_create(1, (int64_t[]){ 4 }, &m));
+    ck_assert_int_eq(cek_part_input(m, "extra", CEK_F64, 1, (int64_t[]){ 3 }), -1);
+    assert_ok(cek_model_linear(m, 0, 2, true, &y));
+    assert_ok(cek_model_parameter(m, 0, &p));
+    ck_assert_str_eq(p.name, "0.weight");
+    assert_ok(cek_model_name(m, "head"));
+    ck_assert_int_eq(cek_part_input(m, "extra", CEK_F64, 1, (int64_t[]){ 3 }), -1);
+    assert_ok(cek_model_linear(m, y, 2, true, &y));
+    assert_ok(cek_model_parameter(m, 2, &p));
+    ck_assert_str_eq(p.name, "head.weight");
+    cek_model_free(m);
+}
+END_TEST
+
 START_TEST(each_refusal_names_the_part)
 {
     const cek_parameter_options bad = { .size = sizeof bad, .rank = 5 };
@@ -133,6 +154,7 @@ int main(void)
     Suite *suite = suite_create("parts_refused");
     TCase *tcase = tcase_create("parts_refused");
 
+    tcase_add_test(tcase, a_refused_input_names_nothing_else);
     tcase_add_test(tcase, each_refusal_names_the_part);
     tcase_add_test(tcase, what_does_not_fit_is_told_with_its_shapes);
     suite_add_tcase(suite, tcase);
