@@ -22,7 +22,7 @@ static const spec_case dropout_cases[] = {
     CASE("5x40:p999", SPEC_F_BOTH),
     CASE("12x10:p250:per4", SPEC_F_BOTH),
     CASE("12x9:p250:per3:base7", SPEC_F_BOTH),
-    CASE("11x10:p250:per4", SPEC_F_BOTH), /* the last sample has fewer rows */
+    CASE("11x10:p250:per4", SPEC_F_BOTH),       /* the last sample has fewer rows */
     CASE("3x5:p250:per500000000", SPEC_F_BOTH), /* there is little of the only one */
     CASE("9x9:p500:base4294967295", SPEC_F_BOTH),
     CASE("7x31:p500:alias", SPEC_F_BOTH),

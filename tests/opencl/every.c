@@ -322,10 +322,12 @@ static void terms(uint32_t function, uint32_t axes, uint64_t rows, uint64_t colu
     both_run("arg", &arg.op, (const array[]){ F(0, all), F(1, axes & 2 ? rows : columns) }, 2, 2, 2);
 }
 
-/* Two tables of 7 rows; of the index one row twice, one outside. Where accumulated, nothing is set to 0 first. */
+/* Two tables of 7 rows; of the index one row twice, one outside. Where accumulated, nothing is set to 0 first. A long
+ * index is walked along on processors. */
 static void rows_of_tables(void)
 {
-    enum { COLUMNS = 21, COUNT = 6 };
+    enum { COLUMNS = 21, COUNT = 6, LONG = 70 };
+    int32_t longer[2 * LONG];
     static const int32_t index[2 * COUNT] = { 3, 0, 3, -1, 6, 1, 2, 2, 7, 5, 2, 0 };
     static const int32_t inside[2 * COUNT] = { 3, 0, 3, 2, 6, 1, 2, 2, 4, 5, 2, 0 };
     cek_gather_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_GATHER },
@@ -341,6 +343,11 @@ static void rows_of_tables(void)
         desc.op.accumulate = accumulate;
         both_run("scatter_add", &desc.op, (const array[]){ F(0, rows), IN(index, sizeof index), F(1, table) }, 3, 4, 0);
     }
+    for (int i = 0; i < 2 * LONG; i++)
+        longer[i] = i * 5 % 9 - 1;
+    desc.count = LONG;
+    both_run("scatter_add, long", &desc.op,
+             (const array[]){ F(0, 2 * LONG * COLUMNS), IN(longer, sizeof longer), F(1, table) }, 3, 4, 0);
 }
 
 static void losses(uint64_t columns)
