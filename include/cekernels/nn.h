@@ -182,8 +182,8 @@ typedef struct cek_onnx_options {
  * it. A file with numbers alone that cannot be explained so (it mixes samples) is a model whose one sample is the whole
  * batch, which is logged (CEK_LOG_WARN): it predicts, on one device at a time, and is not trained.
  * Inputs are those that the output depends on, in the file's order and under its names (cek_model_input), each a row
- * for each sample. Integers become i32: one that is too large is refused. Types: float, and weights in double,
- * float16 and bfloat16.
+ * for each sample. Integers become i32: one that is too large is refused, and what is computed of those that come while
+ * it runs is exact up to 2^24. Types: float, and weights in double, float16 and bfloat16.
  * Errors: CEK_BAD_INPUT (no such file as the ONNX library would take), CEK_UNSUPPORTED (an operator that there is not,
  * or not so: file, node and operator in the text), CEK_IO, CEK_OUT_OF_MEMORY. */
 CEK_API CEK_CHECKED cek_status cek_model_read_onnx(const char *path, const cek_onnx_options *options, cek_model **out);
