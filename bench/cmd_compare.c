@@ -165,10 +165,10 @@ static int pair_compare(comparison *c, item *a, item *b)
     snprintf(device, sizeof device, "%s%s%s", a->device, strcmp(a->device, b->device) ? "/" : "",
              strcmp(a->device, b->device) ? b->device : "");
     c->compared++;
-    output_row(&c->out, json_pack("{so so sf sf s[ii] sf so so ss}", "what", text_json(a->what), "device",
+    output_row(&c->out, json_pack("{so so sf sf s[ii] so so so ss}", "what", text_json(a->what), "device",
                                   text_json(device), "a_ns", a_ns, "b_ns", b_ns, "runs", (int)a->count, (int)b->count,
-                                  "ratio", r.estimate, "low", r.low > 0 ? number_json(r.low) : json_null(), "high",
-                                  number_json(r.high), "verdict", verdict_of(c, &r)));
+                                  "ratio", number_json(r.estimate), "low", r.low > 0 ? number_json(r.low) : json_null(),
+                                  "high", number_json(r.high), "verdict", verdict_of(c, &r)));
     return EXIT_OK;
 }
 

@@ -239,8 +239,14 @@ int cmd_predict(const bench_options *o)
     int code = save_check(o->outputs);
     if (!code)
         code = save_check(o->export);
+    if (!code)
+        code = save_check(o->trace);
     if (!code && o->outputs && o->export && save_same(o->outputs, o->export))
         code = complain(EXIT_USAGE, "--output and --export cannot both be %s", o->export);
+    if (!code && o->outputs && o->trace && save_same(o->outputs, o->trace))
+        code = complain(EXIT_USAGE, "--output and --trace cannot both be %s", o->trace);
+    if (!code && o->export && o->trace && save_same(o->export, o->trace))
+        code = complain(EXIT_USAGE, "--export and --trace cannot both be %s", o->trace);
     if (!code)
         code = data_check(o);
     if (!code)

@@ -441,9 +441,9 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
 /* 0 or an exit code. */
 static int saves_differ(const bench_options *o)
 {
-    const char *const paths[] = { o->save, o->save_gradients, o->export, o->plot };
-    const char *const names[] = { "save", "save-gradients", "export", "plot" };
-    for (int i = 0; i < 4; i++)
+    const char *const paths[] = { o->save, o->save_gradients, o->export, o->plot, o->trace };
+    const char *const names[] = { "save", "save-gradients", "export", "plot", "trace" };
+    for (int i = 0; i < 5; i++)
         for (int k = 0; k < i; k++)
             if (paths[i] && paths[k] && save_same(paths[i], paths[k]))
                 return complain(EXIT_USAGE, "--%s and --%s cannot both be %s", names[k], names[i], paths[k]);
@@ -484,6 +484,8 @@ int cmd_train(const bench_options *o)
         code = data_open(o, &data);
     if (!code && data.unlabelled)
         code = complain(EXIT_BAD_INPUT, "%s: images without classes, of which nothing can be learnt", data.source);
+    if (!code && !cek_dataset_size(data.train))
+        code = complain(EXIT_BAD_INPUT, "%s: so few samples that none is left to train on", data.source);
     if (!code)
         code = model_open(o, &data, &model, &preset);
     if (!code)

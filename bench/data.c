@@ -49,14 +49,16 @@ static int table_open(const bench_options *o, bench_data *d)
         st = cek_dataset_standardize(d->train, d->train);
     cek_dataset_free(whole);
     snprintf(d->source, sizeof d->source, "%.200s", o->csv);
+    cek_text_printable(d->source);
     return st ? complain_status(st) : EXIT_OK;
 }
 
-static bool same_shape(const cek_dataset *a, const cek_dataset *b)
+static bool same_samples(const cek_dataset *a, const cek_dataset *b)
 {
     int64_t one[CEK_RANK_MAX], other[CEK_RANK_MAX];
     int rank = cek_dataset_shape(a, one);
-    return rank == cek_dataset_shape(b, other) && !memcmp(one, other, (size_t)rank * sizeof *one);
+    return cek_dataset_input_type(a) == cek_dataset_input_type(b) && rank == cek_dataset_shape(b, other) &&
+           !memcmp(one, other, (size_t)rank * sizeof *one);
 }
 
 /* In colour for a network that is made for it. */
@@ -74,6 +76,7 @@ static cek_status text_open(const bench_options *o, const cek_preset *preset, be
 {
     cek_status st = cek_dataset_text(o->data, preset->shape[0], true, &d->train);
     snprintf(d->source, sizeof d->source, "%.200s", o->data);
+    cek_text_printable(d->source);
     return st ? st : cek_dataset_text(o->data, preset->shape[0], false, &d->test);
 }
 
@@ -245,8 +248,8 @@ static int sets_open(const bench_options *o, bench_data *d)
         progress_end();
         code = st ? complain_status(st) : EXIT_OK;
     }
-    if (!code && d->test && !same_shape(d->train, d->test))
-        code = complain(EXIT_BAD_INPUT, "%s: samples for testing have another shape than those for training",
+    if (!code && d->test && !same_samples(d->train, d->test))
+        code = complain(EXIT_BAD_INPUT, "%s: samples for testing have another shape or type than those for training",
                         d->source);
     if (!code && d->test && !cek_dataset_size(d->test)) {
         cek_dataset_free(d->test);

@@ -399,6 +399,9 @@ bool options_parse(int argc, char **argv, bench_options *o, const bench_command 
         command_unknown(argv[optind]);
         return false;
     }
+    for (int i = 0; i < option_count; i++) /* those before "--" came before it was known */
+        if (given[i] && !(option_rows[i].commands & (*command)->mask))
+            return option_misplaced(&option_rows[i], *command);
     if (!table_options_agree(o, given) || !array_options_agree(o, *command))
         return false;
     o->argc = argc - optind - 1;

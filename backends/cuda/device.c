@@ -232,6 +232,18 @@ static cek_status traits_read(cuda_dev *dev)
     return CEK_OK;
 }
 
+/* A context that died is given again, dead, for as long as anybody holds it: it says so when something is asked. */
+static cek_status context_try(cuda_dev *dev)
+{
+    size_t free_bytes, total;
+    cek_status st = cek__cuda_enter(dev, "device_open");
+    if (st)
+        return st;
+    CUresult error = cek__cuda_api(dev)->cuMemGetInfo(&free_bytes, &total);
+    cek__cuda_leave(dev);
+    return error ? cek__cuda_fail(dev, "device_open", "cuMemGetInfo", error) : CEK_OK;
+}
+
 cek_status cek__cuda_device_open(cek_instance *head, uint32_t index, const cek_device_options *options, cek_dev **out)
 {
     cuda_instance *instance = (cuda_instance *)head;
@@ -256,8 +268,10 @@ cek_status cek__cuda_device_open(cek_instance *head, uint32_t index, const cek_d
         dev->context = NULL;
         st = cek__cuda_fail(dev, "device_open", "cuDevicePrimaryCtxRetain", error);
     } else {
-        st = traits_read(dev);
+        st = context_try(dev);
     }
+    if (!st)
+        st = traits_read(dev);
     if (st) {
         cek__cuda_device_close(&dev->head);
         return st;

@@ -73,18 +73,21 @@ cek_status cek__cuda_event_record(cek_queue *queue, cek_event *event)
     cek_status st = cek__cuda_queue_ready(queue, "event_record");
     if (st == CEK_DEVICE_LOST)
         return st;
-    pthread_mutex_lock(&event->lock);
-    if (st) { /* in a failed queue the event has failed too, so that nobody takes an older record for this one */
-        event->recorded = true;
-        event->failure = queue->failure;
-    } else if (!(st = cek__cuda_enter(dev, "event_record"))) {
+    /* in a failed queue the event has failed too, so that nobody takes an older record for this one */
+    const cek__failure failure = st ? queue->failure : (cek__failure){ .status = CEK_OK };
+    const bool is_failed = st;
+    if (!is_failed && !(st = cek__cuda_enter(dev, "event_record"))) {
+        /* may wait for long, so that nobody who asks for the event may wait for this */
         CUresult error = cek__cuda_api(dev)->cuEventRecord(event->event, queue->stream);
         cek__cuda_leave(dev);
         if (error)
             st = cek__cuda_fail(dev, "event_record", "cuEventRecord", error);
-        else
-            event->recorded = true, event->failure = (cek__failure){ .status = CEK_OK };
     }
+    if (st && !is_failed)
+        return st;
+    pthread_mutex_lock(&event->lock);
+    event->recorded = true;
+    event->failure = failure;
     pthread_mutex_unlock(&event->lock);
     return st;
 }

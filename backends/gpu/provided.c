@@ -88,7 +88,8 @@ static bool all_nan(const void *data, uint64_t bytes, uint32_t element)
 static cek_status result_look(const cek_op *op, cek_queue *queue, cek_mem *scratch, bool *keeps_nan)
 {
     const cek__slot *result = &op->request.slots[CEK__GPU_RESULT];
-    const uint64_t bytes = (result->bytes < LOOK_BYTES ? result->bytes : LOOK_BYTES) & ~(uint64_t)3;
+    /* whole words: NaN is all around it */
+    const uint64_t bytes = ((result->bytes < LOOK_BYTES ? result->bytes : LOOK_BYTES) + 3) & ~(uint64_t)3;
     void *data = malloc(LOOK_BYTES);
     if (!data)
         return cek__host_fail(&op->dev->instance->host, CEK_OUT_OF_MEMORY, "op_create: no memory to look at a result");
@@ -99,7 +100,8 @@ static cek_status result_look(const cek_op *op, cek_queue *queue, cek_mem *scrat
     if (st == CEK_TIMEOUT)
         return cek__host_fail(&op->dev->instance->host, CEK_INTERNAL, "op_create: the first run of %s did not end",
                               op->info.algorithm);
-    free(data);
+    if (st != CEK_DEVICE_LOST) /* a lost device may still write there */
+        free(data);
     return st;
 }
 

@@ -202,6 +202,7 @@ out:
 
 cek_status cek_stream_pull(cek_stream *to, cek_ref dst, const cek_memory *src, uint64_t offset, uint64_t bytes)
 {
+    cek_status st;
     cek_device *from;
     cek_ref ref;
 
@@ -216,5 +217,10 @@ cek_status cek_stream_pull(cek_stream *to, cek_ref dst, const cek_memory *src, u
                          (unsigned long long)bytes, (unsigned long long)offset,
                          (unsigned long long)cek_memory_bytes(src));
     ref.offset += offset;
-    return bytes == 0 ? CEK_OK : CEK__STREAM_COMMAND(to, copy, dst, ref, bytes);
+    if (bytes == 0)
+        return CEK_OK;
+    CEK_TRY(cek__memory_check(to->device, "copy", dst, bytes));
+    return CEK__STREAM_COMMAND(to, copy, dst, ref, bytes);
+out:
+    return st;
 }

@@ -81,6 +81,9 @@ static cek_status targets_find(const char *y, cek_npy *array, int64_t classes, p
                  array->rank < 1 ? 0 : array->shape[0], p->count);
     p->format.target_width = array->count / p->count;
     p->format.target_type = CEK_F32;
+    for (int64_t i = 0; array->type == CEK_F32 && i < array->count; i++)
+        if (!isfinite(((const float *)array->data)[i]))
+            CEK_FAIL(CEK_BAD_INPUT, "%s: element %" PRId64 " is not finite", y, i);
     if (array->type == CEK_F32)
         return CEK_OK;
     p->format.target_type = CEK_I32;

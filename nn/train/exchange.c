@@ -384,7 +384,7 @@ cek_status cek__exchange_create(const cek__shards *shards, cek__replica *const *
     *out = x;
     return CEK_OK;
 out:
-    cek__exchange_free(x, false);
+    cek__exchange_free(x, true); /* no copy knows its places yet */
     return st;
 }
 

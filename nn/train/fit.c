@@ -24,6 +24,9 @@ cek_status cek__trainer_fits(const cek_trainer *t, const cek_dataset *dataset, c
         st = cek__samples_fit(rank, shape, dataset, what);
     if (st != CEK_OK)
         return st;
+    if (cek_dataset_input_type(dataset) != t->input_type)
+        return cek__fail(CEK_INVALID, "%s has samples of type %s, this trainer takes %s", what,
+                         cek_dtype_name(cek_dataset_input_type(dataset)), cek_dtype_name(t->input_type));
     if (t->loss == CEK_LOSS_CROSS_ENTROPY && cek_dataset_classes(dataset) == 0)
         return cek__fail(CEK_INVALID, "%s has values as targets, cross-entropy takes class labels", what);
     if (t->loss == CEK_LOSS_CROSS_ENTROPY && cek_dataset_classes(dataset) > t->outputs)
@@ -80,6 +83,17 @@ static cek_metrics totals_metrics(const totals *sum)
                           .accuracy = sum->labels ? (double)sum->correct / (double)sum->labels : 0 };
 }
 
+/* What a failed evaluation has summed up would be a part of the next step's loss. Keeps the text of the failure. */
+static void sums_forget(cek_trainer *t, cek_status st)
+{
+    char text[CEK__ERROR_TEXT_MAX];
+    strcpy(text, cek_error_text());
+    const cek_status forgotten = cek__team_forget(&t->team);
+    cek__fail(st, "%s", text);
+    if (forgotten != CEK_OK)
+        cek__trainer_break(t, st);
+}
+
 static cek_status evaluate(cek_trainer *t, const cek_dataset *dataset, uint32_t workers, cek_metrics *out)
 {
     cek_status st;
@@ -107,6 +121,8 @@ static cek_status evaluate(cek_trainer *t, const cek_dataset *dataset, uint32_t 
     *out = totals_metrics(&sum);
     st = CEK_OK;
 out:
+    if (st != CEK_OK)
+        sums_forget(t, st);
     cek_loader_free(loader);
     return st;
 }
@@ -286,6 +302,9 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
     CEK_TRY(cek__trainer_fits(t, train, "the training set"));
     if (o.test)
         CEK_TRY(cek__trainer_fits(t, o.test, "the test set"));
+    if (cek_dataset_size(train) < (o.drop_last ? lo.batch : 1))
+        CEK_FAIL(CEK_INVALID, "cek_trainer_fit: a training set of %lld samples gives no batch",
+                 (long long)cek_dataset_size(train));
     if (cek_trainer_uncollected(t) > 0)
         CEK_FAIL(CEK_INVALID, "cek_trainer_fit: %zu steps are submitted and not collected", cek_trainer_uncollected(t));
     if (t->averaged)

@@ -140,6 +140,8 @@ CEK__CHECKED cek_status cek__replica_count_whole(cek__replica *replica, unsigned
 void cek__replica_read_tally(const cek__replica *replica, const unsigned char *tally, double *loss, int64_t *correct);
 /* Waits for the queued work; the sums of loss and right answers since the last collect. */
 CEK__CHECKED cek_status cek__replica_collect(cek__replica *replica, double *loss, int64_t *correct);
+/* What was summed up counts for nothing. */
+CEK__CHECKED cek_status cek__replica_forget(cek__replica *replica);
 
 /* Prediction: outputs[rows][outputs] of f32 are there when it returns. */
 CEK__CHECKED cek_status cek__replica_predict(cek__replica *replica, const cek__share *share, float *outputs);

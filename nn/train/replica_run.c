@@ -399,6 +399,11 @@ out:
     return st;
 }
 
+cek_status cek__replica_forget(cek__replica *r)
+{
+    return cek_stream_fill(r->compute, cek__ref_of(r->tally), 0, 4, cek__replica_tally_bytes(r));
+}
+
 void cek__replica_read_tally(const cek__replica *r, const unsigned char *tally, double *loss, int64_t *correct)
 {
     int32_t right;

@@ -255,6 +255,22 @@ static cek_status replica_collect(void *user)
     return cek__replica_collect(s->replica, &s->loss, &s->correct);
 }
 
+static cek_status replica_forget(void *user)
+{
+    return cek__replica_forget(user);
+}
+
+cek_status cek__team_forget(cek__team *team)
+{
+    cek_status st = CEK_OK;
+    for (size_t i = 0; i < team->count; i++) {
+        cek__replica *r = team->replicas[i];
+        const cek_status one = cek__crew_call(team->crew, cek__replica_device(r), replica_forget, r);
+        st = st != CEK_OK ? st : one;
+    }
+    return st;
+}
+
 cek_status cek__team_collect(cek__team *team, double *loss, int64_t *correct)
 {
     cek_status st;

@@ -62,5 +62,7 @@ CEK__CHECKED cek_status cek__team_write(cek__team *team, cek__replica *replica, 
 
 /* Loss and right answers of all members since the last collect, added up in the order of the devices. */
 CEK__CHECKED cek_status cek__team_collect(cek__team *team, double *loss, int64_t *correct);
+/* What is summed up and not collected counts for nothing. */
+CEK__CHECKED cek_status cek__team_forget(cek__team *team);
 
 #endif

@@ -84,6 +84,9 @@ holds "$off * $off < 0.0003 * 0.0003" # of 10000, where two classes are as likel
 # ---- What is wrong ----
 refused 2 '--save and --export cannot both be' train linear:1 -d cpu:0 $table --save "$scratch/q" --export "$scratch/q"
 refused 2 '--output and --export cannot both be' predict "$net" -d cpu:0 --input "$x" --output "$y" --export "$y"
+refused 2 '--save and --trace cannot both be' train linear:1 -d cpu:0 $table --save "$scratch/q" --trace "$scratch/q"
+refused 2 '--output and --trace cannot both be' predict "$net" -d cpu:0 --input "$x" --output "$y" --trace "$y"
+refused 2 '--export and --trace cannot both be' predict "$net" -d cpu:0 --input "$x" --export "$y" --trace "$y"
 long=$scratch/$(printf '%05000d' 0)
 refused 5 'cannot be written' predict "$net" -d cpu:0 --input "$x" --output "$long.npy" --export "$long"
 refused 5 'nowhere' train linear:1 -d cpu:0 $table --export "$scratch/nowhere/q.onnx"
@@ -106,6 +109,20 @@ array '<c4' '1, 2' $one $one >"$scratch/wrong.npy"
 refused 5 "wrong.npy: elements of type '<c4'" predict "$net" -d cpu:0 --input "$scratch/wrong.npy"
 head -c 20 "$x" >"$scratch/wrong.npy"
 refused 5 'wrong.npy: it ends within its header' predict "$net" -d cpu:0 --input "$scratch/wrong.npy"
+# Targets are told by their own file; a test set of another type would be read as what it is not.
+mkdir "$scratch/sets"
+array '<f4' '2, 2' $one $one $one $one >"$scratch/sets/x_train.npy"
+array '<f4' '2,' $one $nan >"$scratch/sets/y_train.npy"
+refused 5 'y_train.npy: element 1 is not finite' train linear:1 -d cpu:0 --data="$scratch/sets" --steps 1
+array '<f4' '2,' $one $one >"$scratch/sets/y_train.npy"
+array '|u1' '2, 2' 1 2 3 4 >"$scratch/sets/x_test.npy"
+array '<f4' '2,' $one $one >"$scratch/sets/y_test.npy"
+refused 5 'samples for testing have another shape or type' train linear:1 -d cpu:0 -q --data="$scratch/sets" --epochs 1
+# Of one row nothing is left beside what is tested with.
+rm "$scratch"/sets/*
+array '<f4' '1, 2' $one $one >"$scratch/sets/x.npy"
+array '<f4' '1,' $one >"$scratch/sets/y.npy"
+refused 5 'none is left to train on' train linear:1 -d cpu:0 -q --data="$scratch/sets" --steps 2 --epochs 2
 head -c 40 "$net" >"$scratch/wrong.onnx"
 refused 5 'wrong.onnx' predict "$scratch/wrong.onnx" -d cpu:0 --input "$x"
 network NoSuchOp >"$scratch/wrong.onnx"

@@ -52,6 +52,7 @@ refused 2 'no command is called nonsense; try --help' nonsense
 refused 2 'takes no argument' devices cpu
 refused 2 'devices takes no option --epochs; it is for train' devices --epochs=3
 refused 2 'gemm takes no option --save' --save=x gemm
+refused 2 'devices takes no option --epochs; it is for train' --epochs=3 -- devices
 refused 2 'table, json, jsonl, csv or md is wanted' devices -o xml
 refused 2 '--runs=0: a whole number from 1' gemm --runs=0
 refused 2 '--runs=3x: a whole number' gemm -r 3x

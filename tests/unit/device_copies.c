@@ -87,6 +87,28 @@ START_TEST(a_copy_that_fails_on_its_way_is_told_and_leaves_the_device_usable)
 }
 END_TEST
 
+/* Memories share what a device gives at once: it cannot tell where one of them ends. */
+START_TEST(copies_end_where_either_memory_does)
+{
+    cek_stream *to;
+    cek_memory *src, *dst;
+
+    start("joined-linked.so");
+    assert_ok(cek_stream_create(cek_engine_device(engine, 1), &to));
+    assert_ok(cek_memory_alloc(device, 200, 0, &src));
+    assert_ok(cek_memory_alloc(cek_engine_device(engine, 1), 100, 0, &dst));
+    assert_fails(cek_stream_pull(to, cek_memory_ref(dst), src, 0, 200), CEK_INVALID, "joined:1", "of a memory of 100");
+    assert_fails(cek_stream_pull(to, cek_memory_ref(dst), src, 101, 100), CEK_INVALID, "joined:0",
+                 "100 bytes at 101 of 200");
+    assert_ok(cek_stream_pull(to, cek_memory_ref(dst), src, 100, 100));
+    assert_ok(cek_stream_sync(to, CEK_FOREVER));
+    cek_stream_free(to);
+    cek_memory_free(src);
+    cek_memory_free(dst);
+    stop();
+}
+END_TEST
+
 START_TEST(a_device_lost_during_a_copy_is_told)
 {
     cek_stream *from, *to;
@@ -116,6 +138,7 @@ int main(void)
     tcase_add_checked_fixture(tc, scratch_make, scratch_remove);
     tcase_add_test(tc, copies_arrive_between_every_two_devices);
     tcase_add_test(tc, a_copy_that_fails_on_its_way_is_told_and_leaves_the_device_usable);
+    tcase_add_test(tc, copies_end_where_either_memory_does);
     if (strstr(getenv("SANITIZERS") != NULL ? getenv("SANITIZERS") : "", "address") == NULL)
         tcase_add_test(tc, a_device_lost_during_a_copy_is_told); /* leaks the buffer, as it must */
     suite_add_tcase(suite, tc);

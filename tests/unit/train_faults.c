@@ -106,6 +106,35 @@ START_TEST(nor_where_operations_are_left_to_another_device)
 }
 END_TEST
 
+static double second_loss(const char *fault)
+{
+    const cek_trainer_options o = { .size = sizeof o, .batch = 8, .shares = CEK_SHARES_EQUAL };
+    const cek_batch batch = {
+        .size = sizeof batch, .count = 8, .inputs = images, .targets = labels, .input_type = CEK_F32
+    };
+    cek_step_result r = { .size = sizeof r };
+    cek_metrics m = { .size = sizeof m };
+    cek_trainer *t;
+    place p;
+
+    setenv("CEKERNELS_SIM_FAULTS", fault, 1);
+    place_open(&p, "sim:0");
+    cek_model_init(p.model, 5);
+    ok(cek_trainer_create(p.model, p.devices, p.count, &o, &t));
+    ok(cek_trainer_step(t, &batch, &r));
+    ck_assert_uint_eq(cek_trainer_evaluate(t, p.set, &m), *fault ? CEK_OUT_OF_MEMORY : CEK_OK);
+    ok(cek_trainer_step(t, &batch, &r));
+    cek_trainer_free(t);
+    place_close(&p);
+    return r.loss;
+}
+
+START_TEST(a_failed_evaluation_is_no_part_of_the_next_step)
+{
+    ck_assert_double_eq(second_loss("out_of_memory@download#2"), second_loss(""));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("train_faults");
@@ -113,6 +142,7 @@ int main(void)
     tcase_set_timeout(c, 120);
     tcase_add_test(c, no_allocation_that_fails_leaks_or_crashes);
     tcase_add_test(c, nor_on_devices_that_work_beside_the_host);
+    tcase_add_test(c, a_failed_evaluation_is_no_part_of_the_next_step);
     tcase_add_test(c, nor_where_operations_are_left_to_another_device);
     suite_add_tcase(suite, c);
     return suite_run(suite);
