@@ -194,7 +194,7 @@ START_TEST(a_kernel_that_ends_its_context_loses_the_device_for_good)
     ck_assert_uint_eq(d.plugin.event_query(l.events[0]), CEK_DEVICE_LOST);
     ck_assert_uint_eq(d.plugin.queue_status(l.other, text, sizeof text), CEK_DEVICE_LOST);
     ck_assert_uint_eq(fake.calls("cuCtxPushCurrent"), before); /* at once: the driver is not asked */
-    cek_dev *again = NULL; /* the driver gives the dead context once more */
+    cek_dev *again = NULL;                                     /* the driver gives the dead context once more */
     ck_assert_uint_eq(d.plugin.device_open(d.instance, 0, NULL, &again), CEK_DEVICE_LOST);
     ck_assert_ptr_null(again);
     life_over(&l);
