@@ -488,10 +488,10 @@ enum {
 
 /* Fused work at the end of gemm and convolution, applied to the finished sum v (with accumulate:
  * before adding to the old contents):  v += bias;  v = activation(v);  v *= derivative of act_grad,
- * from operand ACT_REF. Where neither of these two is asked for, the bias may be added to the sum
- * with the old contents. It is added if BIAS is in the mask, with or without this struct; it is a
- * required feature. ACT_REF is in the mask if and only if act_grad is not NONE. activation and
- * act_grad are optional features. Backward data takes act_grad alone, backward weights no epilogue. */
+ * from operand ACT_REF.
+ * The bias is added if BIAS is in the mask, with or without this struct; it is a required feature.
+ * ACT_REF is in the mask if and only if act_grad is not NONE. activation and act_grad are optional
+ * features. Backward data takes act_grad alone, backward weights no epilogue. */
 typedef struct cek_epilogue {
     uint32_t size;
     cek_activation activation;

@@ -394,7 +394,7 @@ cek_status cek__replica_count(cek__replica *r, unsigned char *tally)
 {
     cek_status st;
     CEK_TRY(cek_stream_download(r->compute, tally, cek__ref_of(r->tally), cek__replica_tally_bytes(r)));
-    CEK_TRY(cek_stream_fill(r->compute, cek__ref_of(r->tally), 0, 4, cek__replica_tally_bytes(r)));
+    st = cek__replica_forget(r);
 out:
     return st;
 }

@@ -70,6 +70,7 @@ static inline void problem_make(const shape *s, const kind *k, problem *p)
                       .k = s->k,
                       .batch = s->batch,
                       .accumulate = k->accumulate,
+                      .bias = k->bias,
                       .act = k->act,
                       .deriv = k->deriv,
                       .sum = k->sum,

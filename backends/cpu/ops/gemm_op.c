@@ -85,6 +85,7 @@ static cek_status gemm_op_plan(cek_op *op)
         .b = matrix(d->b_type, d->ldb, d->trans & CEK_GEMM_TRANS_B, d->stride_b),
         .c = matrix(d->c_type, d->ldc, false, d->stride_c),
         .accumulate = cek__request_accumulates(&op->request, CEK_GEMM_C),
+        .bias = (d->op.operands & CEK_BIT(CEK_GEMM_BIAS)) != 0,
         .sum = (d->op.operands & CEK_BIT(CEK_GEMM_A_SUM)) != 0,
         .sum_accumulate = cek__request_accumulates(&op->request, CEK_GEMM_A_SUM),
         .packed = (d->op.flags & CEK_OP_PREPACKED) != 0,

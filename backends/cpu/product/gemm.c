@@ -186,7 +186,7 @@ static void plan_one(const gemm_desc *desc, const cpu_config *config, int worker
     }
     d = &out->d;
     /* an epilogue comes before accumulation, so with both the sums need a place of their own */
-    const int has_epilogue = d->act != CPU_ACT_NONE || d->deriv != CPU_ACT_NONE;
+    const int has_epilogue = d->bias || d->act != CPU_ACT_NONE || d->deriv != CPU_ACT_NONE;
     const int in_place = d->c.type == CPU_F32 && d->c.col_stride == 1 && d->c.row_stride >= d->n &&
                          !(d->accumulate && has_epilogue);
     out->product = (product_plan){

@@ -36,6 +36,7 @@ typedef struct gemm_desc {
     int64_t m, n, k, batch; /* >= 0; k == 0 gives V = 0 */
     gemm_matrix a, b, c;
     int accumulate; /* add C's old value */
+    int bias;       /* args.bias may be given */
     cpu_act act;    /* activation on store */
     cpu_act deriv;  /* activation whose derivative multiplies */
     /* where deriv: the activation's output for relu, tanh, sigmoid, its input for gelu */
@@ -48,7 +49,7 @@ typedef struct gemm_desc {
 typedef struct gemm_args {
     const void *a, *b; /* B packed, where it is */
     void *c;
-    const float *bias; /* n values, or NULL */
+    const float *bias; /* where desc.bias: n values, or NULL */
     const void *ref;   /* where deriv */
     float *sum;        /* where desc.sum: batch x m values, or NULL */
 } gemm_args;
