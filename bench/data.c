@@ -61,6 +61,12 @@ static bool same_samples(const cek_dataset *a, const cek_dataset *b)
            !memcmp(one, other, (size_t)rank * sizeof *one);
 }
 
+static bool same_targets(const cek_dataset *a, const cek_dataset *b)
+{
+    return !cek_dataset_classes(a) == !cek_dataset_classes(b) &&
+           cek_dataset_target_columns(a) == cek_dataset_target_columns(b);
+}
+
 /* In colour for a network that is made for it. */
 static cek_status digits_open(const cek_preset *preset, bench_data *d)
 {
@@ -255,6 +261,9 @@ static int sets_open(const bench_options *o, bench_data *d)
         cek_dataset_free(d->test);
         d->test = NULL;
     }
+    if (!code && d->test && !same_targets(d->train, d->test))
+        code = complain(EXIT_BAD_INPUT, "%s: samples for testing have other targets than those for training",
+                        d->source);
     if (!code && !reads_text && !o->csv)
         code = images_prepare(o, &d->train, &d->test);
     if (!code) {

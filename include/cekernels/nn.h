@@ -667,8 +667,8 @@ typedef struct cek_metrics {
     double loss;     /* mean */
     double accuracy; /* of the labels that the loss does not ignore; of a loss without classes 0 */
 } cek_metrics;
-/* Loss and accuracy over a dataset in evaluation mode (no dropout), on all the trainer's
- * devices. */
+/* Loss and accuracy over a dataset in evaluation mode (no dropout), on all the trainer's devices. CEK_INVALID: samples
+ * of another shape or type than the model and the trainer take, or targets that its loss does not compare. */
 CEK_API CEK_CHECKED cek_status cek_trainer_evaluate(cek_trainer *trainer, const cek_dataset *dataset, cek_metrics *out);
 
 typedef struct cek_epoch_result {
@@ -702,8 +702,9 @@ typedef struct cek_fit_options {
     uint32_t pin; /* CEK_PIN_AUTO: batches lie in memory from which the device copies fastest where it reads them there
                                        * (a lone inline one); YES: always, the first device's; NO: in ordinary memory */
 } cek_fit_options;
-/* Trains over epochs. *last (may be NULL; its size must be set) is the last epoch's result. A
- * request to stop ends it between two steps: CEK_CANCELLED. */
+/* Trains over epochs. *last (may be NULL; its size must be set) is the last epoch's result. A request to stop ends it
+ * between two steps: CEK_CANCELLED. CEK_INVALID, before the first step: what evaluation refuses of either set; training
+ * samples that give no batch; steps that are not collected, or gradients that wait. Others: as cek_trainer_collect. */
 CEK_API CEK_CHECKED cek_status cek_trainer_fit(cek_trainer *trainer, const cek_dataset *train,
                                                const cek_fit_options *options, cek_epoch_result *last);
 /* Safe from any thread and from signal handlers; holds until the next fit begins. */

@@ -118,6 +118,11 @@ array '<f4' '2,' $one $one >"$scratch/sets/y_train.npy"
 array '|u1' '2, 2' 1 2 3 4 >"$scratch/sets/x_test.npy"
 array '<f4' '2,' $one $one >"$scratch/sets/y_test.npy"
 refused 5 'samples for testing have another shape or type' train linear:1 -d cpu:0 -q --data="$scratch/sets" --epochs 1
+array '<f4' '2, 2' $one $one $one $one >"$scratch/sets/x_test.npy"
+array '<f4' '2, 2' $one $one $one $one >"$scratch/sets/y_test.npy"
+refused 5 'samples for testing have other targets' train linear:1 -d cpu:0 -q --data="$scratch/sets" --epochs 1
+array '<i4' '2,' 1 0 0 0 0 0 0 0 >"$scratch/sets/y_test.npy"
+refused 5 'samples for testing have other targets' train linear:1 -d cpu:0 -q --data="$scratch/sets" --epochs 1
 # Of one row nothing is left beside what is tested with.
 rm "$scratch"/sets/*
 array '<f4' '1, 2' $one $one >"$scratch/sets/x.npy"
