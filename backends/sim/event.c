@@ -39,14 +39,14 @@ void cek__sim_event_destroy(cek_event *event)
 
 /* The latest record, as the queue was then. */
 typedef struct record {
-    bool timed, hangs;
+    bool is_there, timed, hangs;
     cek__failure failure;
 } record;
 
 static record record_read(cek_event *event)
 {
     pthread_mutex_lock(&event->lock);
-    record latest = { event->timed, event->hangs, event->failure };
+    record latest = { event->recorded, event->timed, event->hangs, event->failure };
     pthread_mutex_unlock(&event->lock);
     return latest;
 }
@@ -100,11 +100,25 @@ cek_status cek__sim_event_record(cek_queue *queue, cek_event *event)
     if (goes_on && st)
         return st;
     pthread_mutex_lock(&event->lock);
+    event->recorded = true;
     event->timed = queue->timing;
     event->hangs = queue->hangs;
     event->failure = queue->failure;
     pthread_mutex_unlock(&event->lock);
     return st;
+}
+
+/* Late, the clock's order is all there is, and the inner plugin is not asked. */
+static cek_status inner_wait(cek_queue *queue, cek_event *event, const record *latest)
+{
+    const cek_host *host = &queue->dev->instance->host;
+    if (queue->dev->instance->work != CEK__SIM_WORK_LATE)
+        return INNER(queue->dev, event_wait, queue->inner, event->inner);
+    if (event->dev != queue->dev)
+        return cek__host_fail(host, CEK_UNSUPPORTED, "event_wait: the event is of another device");
+    if (!latest->is_there)
+        return cek__host_fail(host, CEK_INVALID, "event_wait: the event was never recorded");
+    return CEK_OK;
 }
 
 cek_status cek__sim_event_wait(cek_queue *queue, cek_event *event)
@@ -120,8 +134,7 @@ cek_status cek__sim_event_wait(cek_queue *queue, cek_event *event)
     queue->hangs = queue->hangs || latest.hangs;
     if (latest.failure.status || latest.hangs)
         return CEK_OK;
-    if (instance->work != CEK__SIM_WORK_LATE) /* then the clock's order is all there is */
-        st = INNER(queue->dev, event_wait, queue->inner, event->inner);
+    st = inner_wait(queue, event, &latest);
     if (!st && queue->line && !cek__clock_wait(instance->clock, queue->line, &event->mark))
         st = cek__host_fail(&instance->host, CEK_OUT_OF_MEMORY, "event_wait: no memory for the clock");
     return st;

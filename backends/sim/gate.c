@@ -17,21 +17,40 @@
 
 /* --- the latch -------------------------------------------------------------------------------- */
 
-void cek__sim_lose(const cek_dev *dev, const char *format, ...)
+static void lose(const cek_dev *dev, cek__latch *latch, const char *format, va_list args)
 {
     cek__sim_device *state = cek__sim_state(dev);
-    va_list args;
-    va_start(args, format);
-    cek__latch_vset(&state->lost, format, args);
-    va_end(args);
+    cek__latch_vset(latch, format, args);
     pthread_mutex_lock(&state->lock);
     pthread_cond_broadcast(&state->lost_now);
     pthread_mutex_unlock(&state->lock);
 }
 
+void cek__sim_lose(const cek_dev *dev, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    lose(dev, &cek__sim_state(dev)->lost, format, args);
+    va_end(args);
+}
+
+void cek__sim_lose_handle(cek_dev *dev, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    lose(dev, &dev->lost, format, args);
+    va_end(args);
+}
+
 cek_status cek__sim_lost(const cek_dev *dev, const char *call)
 {
-    return cek__latch_check(&cek__sim_state(dev)->lost, &dev->instance->host, call, dev->index);
+    const cek_status st = cek__latch_check(&dev->lost, &dev->instance->host, call, dev->index);
+    return st ? st : cek__latch_check(&cek__sim_state(dev)->lost, &dev->instance->host, call, dev->index);
+}
+
+static bool is_lost(const cek_dev *dev)
+{
+    return cek__latched(&dev->lost) || cek__latched(&cek__sim_state(dev)->lost);
 }
 
 cek_status cek__sim_hold(const cek_dev *dev, uint64_t timeout_ns)
@@ -49,9 +68,9 @@ cek_status cek__sim_hold(const cek_dev *dev, uint64_t timeout_ns)
         until.tv_nsec -= 1000000000;
         until.tv_sec++;
     }
-    while (!cek__latched(&state->lost) && pthread_cond_timedwait(&state->lost_now, &state->lock, &until) != ETIMEDOUT)
+    while (!is_lost(dev) && pthread_cond_timedwait(&state->lost_now, &state->lock, &until) != ETIMEDOUT)
         ;
-    bool lost = cek__latched(&state->lost);
+    bool lost = is_lost(dev);
     left_ns = watchdog_ns - state->held_ns;
     state->held_ns += wait_ns < left_ns ? wait_ns : left_ns;
     pthread_mutex_unlock(&state->lock);

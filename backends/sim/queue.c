@@ -43,13 +43,13 @@ void cek__sim_queue_destroy(cek_queue *queue)
 {
     if (!queue)
         return;
-    const cek_dev *dev = queue->dev;
+    cek_dev *dev = queue->dev;
     cek__sim_release_pass(dev, CEK__SIM_queue_destroy);
     uint64_t left_ns = queue->deadline_ns;
     cek_status st = queue->hangs ? cek__sim_hold(dev, queue->deadline_ns) : drain(queue, &left_ns);
     if (st == CEK_TIMEOUT)
-        cek__sim_lose(dev, "queue_destroy: the work of a queue of sim:%u did not end in %llu ms", dev->index,
-                      (unsigned long long)(queue->deadline_ns / 1000000));
+        cek__sim_lose_handle(dev, "queue_destroy: the work of a queue of sim:%u did not end in %llu ms", dev->index,
+                             (unsigned long long)(queue->deadline_ns / 1000000));
     if (queue->line)
         cek__clock_close(dev->instance->clock, queue->line);
     dev->instance->plugin.queue_destroy(queue->inner);

@@ -50,7 +50,7 @@
  * N is the number of the call that is struck, from 1 (1), counted on each device by itself, "+"
  * every one from then on; DEVICE an index, else each device. "hang@op_run#5/1": the fifth operation
  * on sim:1 does not end, nor what is behind it: syncs return CEK_TIMEOUT at their deadline, queries
- * CEK_NOT_READY, destroying the queue loses the device at its deadline. A wrong setting is
+ * CEK_NOT_READY, destroying the queue loses the handle at its deadline. A wrong setting is
  * CEK_INVALID from create(), with a text that quotes it.
  *
  * An operation takes sim_launch_ns and the longer of FLOPs / sim_flops and bytes / sim_bandwidth (cost.c); a transfer
@@ -192,10 +192,12 @@ static cek_status device_open(cek_instance *instance, uint32_t index, const cek_
     if (!dev)
         return cek__host_fail(&instance->host, CEK_OUT_OF_MEMORY, "device_open: no memory for the handle");
     *dev = (cek_dev){ .instance = instance, .index = index };
+    cek__latch_init(&dev->lost);
     cek_status st = cek__sim_pass(dev, CEK__SIM_device_open);
     if (!st)
         st = instance->plugin.device_open(instance->inner, inner_index(instance, index), options, &dev->inner);
     if (st) {
+        cek__latch_fini(&dev->lost);
         free(dev);
         return st;
     }
@@ -208,6 +210,7 @@ static void device_close(cek_dev *dev)
     if (!dev)
         return;
     dev->instance->plugin.device_close(dev->inner);
+    cek__latch_fini(&dev->lost);
     free(dev);
 }
 

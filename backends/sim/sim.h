@@ -3,8 +3,8 @@
  * sim.h - the simulator inside: wrappers around another plugin's handles, the gate that every call
  * on a device passes, and what commands cost on the clock (clock.h).
  *
- * Handles of one index share its memory, its counts of calls, its latch, its engines and its link; each queue is a line
- * of its own.
+ * Handles of one index share its memory, its counts of calls, its loss, its engines and its link; each queue is a line
+ * of its own. What a queue does not finish in time is lost with its handle alone.
  */
 #ifndef CEK_BACKENDS_SIM_SIM_H
 #define CEK_BACKENDS_SIM_SIM_H
@@ -75,7 +75,7 @@ typedef struct cek__sim_device {
     uint64_t copy_engines, wave_ns;
     pthread_mutex_t lock;    /* of what follows */
     uint64_t held_ns;        /* of the watchdog's time, by waits that ended at their own deadlines */
-    pthread_cond_t lost_now; /* ends waits for what hangs: after `lost` was set */
+    pthread_cond_t lost_now; /* ends waits for what hangs: after `lost`, or a handle's, was set */
     uint64_t used_bytes, seen[CEK__SIM_FAULTS];
     atomic_uint_fast64_t calls[CEK__SIM_CALL_COUNT]; /* not those that enqueue */
     cek__latch lost;
@@ -104,6 +104,7 @@ struct cek_dev {
     cek_instance *instance;
     uint32_t index;
     cek_dev *inner;
+    cek__latch lost; /* this handle, not the device */
 };
 struct cek_mem {
     cek_dev *dev;
@@ -125,7 +126,7 @@ struct cek_event {
     bool timing;
     cek__mark *mark;      /* the clock's, of the latest record */
     pthread_mutex_t lock; /* of what follows: the queue at the latest record */
-    bool timed, hangs;
+    bool recorded, timed, hangs;
     cek__failure failure;
 };
 struct cek_op {
@@ -163,7 +164,8 @@ static inline cek__sim_device *cek__sim_state(const cek_dev *dev)
 /* A look at the latch that is no call, so that no fault strikes it. */
 static inline cek_status cek__sim_latch_status(const cek_dev *dev, char *text, uint64_t cap)
 {
-    return cek__latch_status(&cek__sim_state(dev)->lost, text, cap);
+    const cek_status st = cek__latch_status(&dev->lost, text, cap);
+    return st ? st : cek__latch_status(&cek__sim_state(dev)->lost, text, cap);
 }
 
 /* cek__sim_lost - CEK_OK, or the latch, told to the host as the answer to `call`. */
@@ -183,8 +185,10 @@ bool cek__sim_queue_pass(cek_queue *queue, cek__sim_call call, cek_status *st);
  * waited for does not end. */
 bool cek__sim_wait_pass(const cek_dev *dev, cek__sim_call call, bool hangs, uint64_t timeout_ns, cek_status *st);
 
-/* cek__sim_lose - latches, and ends what hangs; the first reason stays. */
+/* cek__sim_lose - the device is gone, for each handle; ends what hangs; the first reason stays. _handle: that alone is
+ * given up. */
 void cek__sim_lose(const cek_dev *dev, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+void cek__sim_lose_handle(cek_dev *dev, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
 /* cek__sim_hold - waits for what never ends: CEK_TIMEOUT at the deadline, CEK_DEVICE_LOST when the device was lost. */
 cek_status cek__sim_hold(const cek_dev *dev, uint64_t timeout_ns);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * sim_late.c - sim_work=late: commands do their work when their time has passed, so a missing wait between two queues
- * gives wrong bytes, whatever the order of the calls.
+ * gives wrong bytes, whatever the order of the calls, and transfers lose the device or spoil what they write
+ * whichever of the two is the longer.
  */
 #include <stdbool.h>
 
@@ -10,9 +11,10 @@
 #define OK(call) ck_assert_msg((call) == CEK_OK, "%s: %s", #call, d.text)
 
 /* A byte is a nanosecond. */
-static const char *const late[] = { "sim_inner", "reference", "sim_bandwidth",  "1G", "sim_link",      "1G",
-                                    "sim_work",  "late",      "sim_latency_ns", "0",  "sim_launch_ns", "0",
-                                    NULL };
+static const char *const late[] = {
+    "sim_inner",      "reference", "sim_bandwidth", "1G", "sim_link",    "1G", "sim_work", "late",
+    "sim_latency_ns", "0",         "sim_launch_ns", "0",  "sim_devices", "2",  NULL
+};
 static const char *const all[] = { "sim_inner",      "reference", "sim_bandwidth", "1G", "sim_link", "1G",
                                    "sim_latency_ns", "0",         "sim_launch_ns", "0",  NULL };
 
@@ -57,39 +59,81 @@ static void order(bool waits)
         OK(d.plugin.event_wait(other, event));
 }
 
-static int read_behind_a_write(const char *const *options, bool waits)
+enum { SHORT = 1, LOST = -1 };
+
+/* What was read, or LOST, and then why in d.text. */
+static int read_behind_a_write(const char *const *options, bool waits, uint64_t written, uint64_t read)
 {
     open_all(options);
-    fill(d.queue, AFTER, BYTES);
+    fill(d.queue, AFTER, written);
     order(waits);
-    OK(d.plugin.download(other, seen, (cek_ref){ mem, 0 }, 1));
-    close_all(CEK_OK);
-    return seen[0];
+    OK(d.plugin.download(other, seen, (cek_ref){ mem, 0 }, read));
+    const bool lost = d.plugin.queue_sync(other, CEK_FOREVER) == CEK_DEVICE_LOST;
+    close_all(lost ? CEK_DEVICE_LOST : CEK_OK);
+    return lost ? LOST : seen[0];
 }
 
 START_TEST(who_does_not_wait_for_a_write_reads_what_was_there_before)
 {
-    ck_assert_int_eq(read_behind_a_write(late, true), AFTER);
-    ck_assert_int_eq(read_behind_a_write(late, false), BEFORE);
-    ck_assert_int_eq(read_behind_a_write(all, false), AFTER); /* which nobody would notice */
+    ck_assert_int_eq(read_behind_a_write(late, true, BYTES, SHORT), AFTER);
+    ck_assert_int_eq(read_behind_a_write(late, true, SHORT, BYTES), AFTER);
+    ck_assert_int_eq(read_behind_a_write(all, false, BYTES, SHORT), AFTER); /* which nobody would notice */
+    /* While a fill lasts there is garbage. Where it is over when the read ends, that saw two sources. */
+    ck_assert_int_eq(read_behind_a_write(late, false, BYTES, SHORT), 0xff);
+    ck_assert_int_eq(read_behind_a_write(late, false, SHORT, BYTES), LOST);
+    ck_assert_msg(strstr(d.text, "download: its source was written to") != NULL, "%s", d.text);
 }
 END_TEST
 
-static int write_behind_a_read(const char *const *options, bool waits)
+static int write_behind_a_read(const char *const *options, bool waits, uint64_t read, uint64_t written)
 {
     open_all(options);
-    OK(d.plugin.download(d.queue, seen, (cek_ref){ mem, 0 }, BYTES));
+    OK(d.plugin.download(d.queue, seen, (cek_ref){ mem, 0 }, read));
     order(waits);
-    fill(other, AFTER, 1);
-    close_all(CEK_OK);
-    return seen[0];
+    fill(other, AFTER, written);
+    const bool lost = d.plugin.queue_sync(d.queue, CEK_FOREVER) == CEK_DEVICE_LOST;
+    close_all(lost ? CEK_DEVICE_LOST : CEK_OK);
+    return lost ? LOST : seen[0];
 }
 
 START_TEST(who_does_not_wait_for_a_read_spoils_it)
 {
-    ck_assert_int_eq(write_behind_a_read(late, true), BEFORE);
-    ck_assert_int_eq(write_behind_a_read(late, false), AFTER);
-    ck_assert_int_eq(write_behind_a_read(all, false), BEFORE);
+    ck_assert_int_eq(write_behind_a_read(late, true, BYTES, SHORT), BEFORE);
+    ck_assert_int_eq(write_behind_a_read(late, true, SHORT, BYTES), BEFORE);
+    ck_assert_int_eq(write_behind_a_read(late, false, BYTES, SHORT), LOST);
+    ck_assert_int_eq(write_behind_a_read(late, false, SHORT, BYTES), LOST);
+    ck_assert_int_eq(write_behind_a_read(all, false, BYTES, SHORT), BEFORE);
+}
+END_TEST
+
+START_TEST(who_does_not_wait_for_a_download_finds_garbage)
+{
+    memset(seen, BEFORE, sizeof seen);
+    open_all(late);
+    cek_mem *apart = door_mem(&d, SHORT);
+    OK(d.plugin.download(d.queue, seen, (cek_ref){ mem, 0 }, BYTES));
+    OK(d.plugin.fill(other, (cek_ref){ apart, 0 }, BEFORE, 1, SHORT)); /* time passes */
+    ck_assert_uint_eq(d.plugin.queue_sync(other, CEK_FOREVER), CEK_OK);
+    ck_assert_int_ne(seen[0], BEFORE);
+    d.plugin.mem_free(apart);
+    close_all(CEK_OK);
+    ck_assert_int_eq(seen[0], BEFORE);
+}
+END_TEST
+
+START_TEST(what_cannot_be_waited_for_is_refused_late_as_well)
+{
+    cek_dev *second;
+    cek_event *elsewhere;
+    open_all(late);
+    ck_assert_uint_eq(d.plugin.event_wait(other, event), CEK_INVALID);
+    ck_assert_msg(strstr(d.text, "never recorded") != NULL, "%s", d.text);
+    OK(d.plugin.device_open(d.instance, 1, NULL, &second));
+    OK(d.plugin.event_create(second, NULL, &elsewhere));
+    ck_assert_uint_eq(d.plugin.event_wait(other, elsewhere), CEK_UNSUPPORTED);
+    d.plugin.event_destroy(elsewhere);
+    d.plugin.device_close(second);
+    close_all(CEK_OK);
 }
 END_TEST
 
@@ -121,6 +165,8 @@ int main(void)
     TCase *cases = tcase_create("sim_late");
     tcase_add_test(cases, who_does_not_wait_for_a_write_reads_what_was_there_before);
     tcase_add_test(cases, who_does_not_wait_for_a_read_spoils_it);
+    tcase_add_test(cases, who_does_not_wait_for_a_download_finds_garbage);
+    tcase_add_test(cases, what_cannot_be_waited_for_is_refused_late_as_well);
     tcase_add_test(cases, what_an_update_was_given_may_change_at_once);
     tcase_add_test(cases, what_the_plugin_inside_refuses_loses_the_device_when_its_time_has_passed);
     suite_add_tcase(suite, cases);
