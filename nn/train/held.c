@@ -55,7 +55,7 @@ static cek_status go_on(cek_trainer *t, const char *call, bool apply)
     if (!t->held)
         CEK_FAIL(CEK_INVALID, "%s: no gradients wait, as they do behind cek_trainer_backward", call);
     t->held = false;
-    st = cek__conductor_release(t->lineup.conductor, apply);
+    st = cek__lineup_release(&t->lineup, apply);
     if (st != CEK_OK)
         cek__trainer_break(t, st);
 out:

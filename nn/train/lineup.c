@@ -281,6 +281,13 @@ static cek_status replica_write(cek__lineup *l, cek__replica *replica, size_t bu
                           &(bucket_write){ replica, bucket, v->parameters, v->rounded });
 }
 
+/* Parameters change. */
+static void outsiders_age(cek__lineup *l)
+{
+    for (size_t i = 0; i < l->of.all; i++)
+        l->stale[i] = !l->members[i];
+}
+
 cek_status cek__lineup_refresh(cek__lineup *l, size_t index)
 {
     cek_status st = CEK_OK;
@@ -355,8 +362,7 @@ cek_status cek__lineup_swap_average(cek__lineup *l)
         free(state->moments);
         state->moments = NULL;
     }
-    for (size_t i = 0; i < l->of.all; i++)
-        l->stale[i] = !l->members[i];
+    outsiders_age(l);
 out:
     if (state != NULL)
         cek__free_after(st, state->moments);
@@ -410,8 +416,17 @@ cek_status cek__lineup_submit(cek__lineup *l, const cek__share *shares, const ce
     for (size_t i = 0; i < l->count; i++)
         l->shares[i] = shares[l->positions[i]];
     st = cek__conductor_submit(l->conductor, l->shares, block, lent);
-    for (size_t i = 0; st == CEK_OK && i < l->of.all; i++)
-        l->stale[i] = !l->members[i];
+    if (st == CEK_OK)
+        outsiders_age(l);
+    return st;
+}
+
+cek_status cek__lineup_release(cek__lineup *l, bool apply)
+{
+    const cek_status st = cek__conductor_release(l->conductor, apply);
+
+    if (st == CEK_OK && apply) /* who was refreshed meanwhile has those before */
+        outsiders_age(l);
     return st;
 }
 

@@ -63,6 +63,8 @@ CEK__CHECKED cek_status cek__lineup_swap_average(cek__lineup *lineup);
 /* A step over shares[all], of which only members' have samples. The rest as cek__conductor_submit. */
 CEK__CHECKED cek_status cek__lineup_submit(cek__lineup *lineup, const cek__share *shares, const cek_step_block *block,
                                            bool lent);
+/* cek__conductor_release, of a step that was lent. */
+CEK__CHECKED cek_status cek__lineup_release(cek__lineup *lineup, bool apply);
 /* cek__conductor_times, [all]: 0 of those outside. */
 void cek__lineup_times(cek__lineup *lineup, double *seconds, double *period);
 /* A member that works at once and has nobody beside it: nothing could run ahead of it. */

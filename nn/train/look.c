@@ -8,23 +8,27 @@
 #include "nn/formats/tensors.h"
 #include "nn/train/trainer.h"
 
+/* The model has all of a step's parameters, or none where a device fails between two buckets. */
 cek_status cek_trainer_pull(cek_trainer *t)
 {
     cek_status st;
-    void *host = NULL;
+    void **buckets = NULL;
+    size_t count = 0;
     CEK__NOT_NULL_AS(t, trainer);
     CEK_TRY(cek__trainer_settle(t));
-    for (size_t b = 0; b < t->layout->bucket_count; b++) {
-        CEK_TRY(cek__malloc(cek__layout_bucket_bytes(t->layout, b), &host));
-        CEK_TRY(cek__lineup_read_bucket(&t->lineup, b, host));
-        cek__layout_unpack(t->layout, t->model, b, host);
-        free(host);
-        host = NULL;
+    CEK_TRY(cek__calloc(t->layout->bucket_count, sizeof *buckets, &buckets));
+    for (; count < t->layout->bucket_count; count++) {
+        CEK_TRY(cek__malloc(cek__layout_bucket_bytes(t->layout, count), &buckets[count]));
+        CEK_TRY(cek__lineup_read_bucket(&t->lineup, count, buckets[count]));
     }
+    for (size_t b = 0; b < count; b++)
+        cek__layout_unpack(t->layout, t->model, b, buckets[b]);
     cek__running_store(t->running, t->model);
-    return CEK_OK;
+    st = CEK_OK;
 out:
-    cek__free_after(st, host);
+    for (size_t b = 0; buckets && b < t->layout->bucket_count; b++)
+        cek__free_after(st, buckets[b]);
+    free(buckets);
     return st;
 }
 

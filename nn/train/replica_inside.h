@@ -19,7 +19,7 @@ typedef struct sized_plan {
 typedef struct slot {
     cek_memory *samples; /* rows of input, then from target_at on of targets */
     cek_marker *uploaded, *computed;
-    bool used;
+    bool used, ran; /* uploaded is recorded, computed is: samples may have gone there that nothing was computed from */
 } slot;
 
 /* A micro-batch that is on the device before its turn, as a plan of so many rows wants it: another may be

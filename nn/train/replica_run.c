@@ -14,7 +14,7 @@ cek_status cek__replica_drain(cek__replica *r)
     if (st != CEK_OK || uploads != CEK_OK)
         return st != CEK_OK ? st : uploads;
     for (size_t i = 0; i < SLOTS; i++)
-        r->slots[i].used = false; /* nothing to wait for, whatever the failure left unrecorded */
+        r->slots[i].used = r->slots[i].ran = false; /* nothing to wait for, whatever the failure left unrecorded */
     return CEK_OK;
 }
 
@@ -192,7 +192,8 @@ static cek_status upload(cek__replica *r, const cek__share *share, int64_t first
     bool as_is = wanted == count && (r->is_inline || share->is_ours);
     r->next_slot = (index + 1) % r->slot_count;
     if (!r->is_inline && s->used) {
-        CEK_TRY(cek_stream_wait(r->upload, s->computed));
+        if (s->ran)
+            CEK_TRY(cek_stream_wait(r->upload, s->computed));
         if (!as_is || cek__replica_in_f64(r)) /* the staging rows of the last use have been read */
             CEK_TRY(cek_marker_sync(s->uploaded, CEK_FOREVER));
     }
@@ -237,7 +238,9 @@ static cek_status forward(cek__replica *r, const cek__share *share, int64_t firs
 
 static cek_status slot_done(cek__replica *r, size_t at)
 {
-    return r->is_inline ? CEK_OK : cek_marker_record(r->slots[at].computed, r->compute);
+    cek_status st = r->is_inline ? CEK_OK : cek_marker_record(r->slots[at].computed, r->compute);
+    r->slots[at].ran |= st == CEK_OK;
+    return st;
 }
 
 static int64_t micro_batch_of(const cek__replica *r, const cek__share *share)

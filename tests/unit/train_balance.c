@@ -96,6 +96,11 @@ START_TEST(a_slow_device_leaves_and_training_goes_on_as_before)
     ck_assert(_i == 0 ? share(&b, 1) > 0 : share(&b, 0) == SAMPLES);
     ok(cek_trainer_evaluate(b.trainer, data, &metrics));
     replicas_are_equal(&b); /* also those that are asked for and have no part */
+    const cek_batch held = batch_of(0, SAMPLES);
+    ok(cek_trainer_backward(b.trainer, &held, NULL));
+    replicas_are_equal(&b);
+    ok(cek_trainer_update(b.trainer));
+    replicas_are_equal(&b); /* what they were given while gradients waited is old again */
     ok(cek_trainer_pull(b.trainer));
     train(&b, 3);
     bench_close(&b);

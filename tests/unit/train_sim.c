@@ -174,6 +174,65 @@ START_TEST(memory_that_is_never_there_is_told_before_training)
 }
 END_TEST
 
+/* With every other batch of another size, so that plans are made among steps, and samples uploaded ahead for them. */
+START_TEST(memory_that_is_short_once_fails_one_step_at_most)
+{
+    for (int n = 1; n < 80; n++) {
+        const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES };
+        char fault[64];
+        int failures = 0;
+        place p;
+        cek_trainer *trainer;
+        snprintf(fault, sizeof fault, "out_of_memory@op_create#%d/0", n);
+        failing_open(&p, fault);
+        if (cek_trainer_create(p.model, p.devices, 1, &o, &trainer) == CEK_OK) {
+            for (int i = 0; i < 8; i++) {
+                cek_batch some = batch;
+                some.count = SAMPLES - i % 4;
+                const cek_status st = cek_trainer_step(trainer, &some, NULL);
+                ck_assert_msg(st == CEK_OK || st == CEK_OUT_OF_MEMORY, "%s: %s", fault, cek_error_text());
+                failures += st != CEK_OK;
+            }
+            ck_assert_msg(failures <= 1, "%s: %d steps failed: %s", fault, failures, cek_error_text());
+        }
+        cek_trainer_free(trainer);
+        place_close(&p);
+    }
+}
+END_TEST
+
+/* The model is as large as several buckets; weights come back bucket by bucket. */
+START_TEST(what_was_not_pulled_whole_leaves_the_model_as_it_was)
+{
+    int failures = 0;
+    for (int n = 1; n < 16; n++) {
+        const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES };
+        char fault[64], before[65], after[65];
+        place p;
+        cek_trainer *trainer;
+        cek_model *wide;
+        snprintf(fault, sizeof fault, "%s@download#%d/0", kinds[_i].effect, n);
+        failing_open(&p, fault);
+        ok(cek_model_parse("flatten linear:1024 relu linear:1024 relu linear:3", 3, (int64_t[]){ 1, SIDE, SIDE },
+                           &wide));
+        cek_model_init(wide, 1);
+        cek_model_sha256(wide, before);
+        ok(cek_trainer_create(wide, p.devices, 1, &o, &trainer));
+        cek_status st = cek_trainer_step(trainer, &batch, NULL);
+        if (st == CEK_OK && (st = cek_trainer_pull(trainer)) != CEK_OK) {
+            failures++;
+            ck_assert_uint_eq(st, kinds[_i].status);
+            cek_model_sha256(wide, after);
+            ck_assert_msg(strcmp(before, after) == 0, "%s: the model has parts of a step", fault);
+        }
+        cek_trainer_free(trainer);
+        cek_model_free(wide);
+        place_close(&p);
+    }
+    ck_assert_int_ge(failures, 2);
+}
+END_TEST
+
 START_TEST(predictions_fail_the_same_way)
 {
     place p;
@@ -304,6 +363,8 @@ int main(void)
     tcase_add_test(c, command_buffers_change_no_bit_of_the_weights);
     tcase_add_loop_test(c, so_it_is_where_waits_fail, 0, 4);
     tcase_add_test(c, memory_that_is_never_there_is_told_before_training);
+    tcase_add_test(c, memory_that_is_short_once_fails_one_step_at_most);
+    tcase_add_loop_test(c, what_was_not_pulled_whole_leaves_the_model_as_it_was, 0, sizeof kinds / sizeof *kinds);
     tcase_add_loop_test(c, predictions_fail_the_same_way, 0, sizeof kinds / sizeof *kinds);
     tcase_add_test(c, a_wrong_setting_is_quoted_where_the_device_is_missed);
     tcase_add_test(c, a_parameter_larger_than_what_a_device_gives_at_once_is_named_with_it_and_the_others_train);
