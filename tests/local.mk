@@ -611,6 +611,12 @@ unit_tests += %D%/unit/types_scaled
 %C%_unit_types_scaled_LDFLAGS = $(check_ldflags)
 %C%_unit_types_scaled_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
 
+unit_tests += %D%/unit/parts_places
+%C%_unit_parts_places_SOURCES = %D%/unit/parts_places.c
+%C%_unit_parts_places_CPPFLAGS = $(unit_cppflags)
+%C%_unit_parts_places_LDFLAGS = $(check_ldflags)
+%C%_unit_parts_places_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs)
+
 unit_tests += %D%/unit/parts_refused
 %C%_unit_parts_refused_SOURCES = %D%/unit/parts_refused.c
 %C%_unit_parts_refused_CPPFLAGS = $(unit_cppflags)

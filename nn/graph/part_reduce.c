@@ -16,6 +16,7 @@ static cek_status reduce_infer(const cek__graph *graph, const cek__part *part, c
     if (part->reduce.axes >> x->rank)
         return cek__fail(CEK_INVALID, "axes that are not there");
     cek__dims_without(x, part->reduce.axes, &out[0].dims);
+    out[0].type = graph->flows[part->input[0]].type == CEK_F32 ? CEK_F32 : CEK_DTYPE_NONE; /* sums have that type */
     if (part->reduce.second && !cek__dims_equal(&graph->flows[part->input[1]].dims, x))
         return cek__fail(CEK_INVALID, "is multiplied by another shape");
     if (part->reduce.centre && !cek__dims_equal(&graph->flows[part->input[part->inputs - 1]].dims, &out[0].dims))

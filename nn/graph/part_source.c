@@ -64,7 +64,7 @@ uint64_t cek__graph_input_at(const cek__graph *graph, size_t index, int64_t rows
         if (graph->parts[i].kind != CEK__PART_INPUT)
             continue;
         at += (uint64_t)cek__dims_elements(&x->dims, 0, x->dims.rank, rows) *
-              cek_dtype_bytes(x->type == CEK_DTYPE_NONE ? data : x->type);
+              cek_dtype_bytes(graph->parts[i].type == CEK_DTYPE_NONE ? data : graph->parts[i].type);
         at = (at + CEK_ALIGNMENT - 1) / CEK_ALIGNMENT * CEK_ALIGNMENT;
         index--;
     }

@@ -219,7 +219,7 @@ static cek_status type_give(pass *p, int part, cek_dtype *type)
         *type = *type == CEK_I32 ? CEK_I32 : CEK_DTYPE_NONE;
         return inputs_cast(p, part, CEK_DTYPE_NONE);
     case CEK__TYPES_ANY:
-        *type = at->kind == CEK__PART_CHAIN ? chain_type(p, at) : CEK_DTYPE_NONE;
+        *type = at->kind == CEK__PART_CHAIN ? chain_type(p, at) : *type == CEK_F32 ? CEK_F32 : CEK_DTYPE_NONE;
         return at->kind == CEK__PART_REDUCE && at->reduce.second ? factors_cast(p, part) : CEK_OK;
     case CEK__TYPES_SOURCE: *type = source_type(p, at); return CEK_OK;
     default: CEK_FAIL(CEK_INVALID, "%s: no rule for its types", cek__part_class_of(at->kind)->name);

@@ -232,15 +232,24 @@ out:
 int cek_part_concat(cek_model *model, int count, const int *nodes, int axis)
 {
     int some[CEK__PART_INPUTS], at = 0, taken = 0;
+    char *name = NULL; /* the last one's, which is returned */
 
     if (count < 1 || !nodes) {
         cek__layer l = { .model = NULL };
 
         return end(model, &l, cek__fail(CEK_INVALID, "concat: %d nodes", count), CEK__NOTHING);
     }
+    if (model && count > CEK__PART_INPUTS) {
+        name = model->next_name;
+        model->next_name = NULL;
+    }
     while (at < count) {
         while (taken < CEK__PART_INPUTS && at < count)
             some[taken++] = nodes[at++];
+        if (name && at == count) {
+            model->next_name = name;
+            name = NULL;
+        }
         some[0] = concat_some(model, taken, some, axis);
         taken = 1;
     }
@@ -305,8 +314,6 @@ static cek_status windows_take(const cek__layer *l, const char *call, const cek_
     for (int i = 0; i < axes; i++) {
         if (pool && w.kernel[i] == 0)
             CEK_FAIL(CEK_INVALID, "a kernel of 0 on axis %d", i + 2);
-        if (pool && w.dilation[i] > 1)
-            CEK_FAIL(CEK_UNSUPPORTED, "dilated windows");
         out->kernel[i] = w.kernel[i];
         out->stride[i] = w.stride[i] ? w.stride[i] : pool ? w.kernel[i] : 1;
         out->dilation[i] = w.dilation[i] ? w.dilation[i] : 1;

@@ -94,7 +94,7 @@ static cek_status ends_add(cek__graph *graph, const cek_model *model, const cek_
 }
 
 /* What a pass left out cannot be trained. */
-static cek_status parameters_read(const cek_model *model, const cek__graph *graph)
+static cek_status parameters_read(const cek_model *model, const cek__graph *graph, const cek__purpose *purpose)
 {
     cek_status st;
     bool *read;
@@ -109,7 +109,10 @@ static cek_status parameters_read(const cek_model *model, const cek__graph *grap
     for (size_t i = 0; i < model->parameter_count && st == CEK_OK; i++) {
         int node = model->parameters[i].node;
 
-        if (!read[i])
+        if (!read[i] && purpose->loss == CEK_LOSS_OWN)
+            st = cek__fail(CEK_INVALID, "node %d (%s) does not lead to the loss and cannot be trained", node,
+                           model->nodes[node].label);
+        else if (!read[i])
             st = cek__fail(CEK_INVALID,
                            "node %d (%s) does not lead to the output, which is node %d, and cannot be trained", node,
                            model->nodes[node].label, cek__model_output(model));
@@ -129,6 +132,19 @@ static cek_status target_unread(const cek_model *model, const cek__graph *graph)
     return CEK_OK;
 }
 
+/* Parameters lie as they do already; who wants one otherwise gets a copy. */
+static void images_give(cek__graph *graph, const cek__image *images)
+{
+    for (int i = 0; i < graph->length && images; i++) {
+        const cek__part *part = cek__graph_at(graph, i);
+
+        if (part->kind != CEK__PART_PARAMETER)
+            continue;
+        graph->flows[part->output[0]].image = images[part->parameter];
+        graph->flows[part->output[0]].open = false;
+    }
+}
+
 cek_status cek__model_compose(const cek_model *model, const cek__purpose *purpose, cek__graph *out)
 {
     cek_status st;
@@ -143,9 +159,10 @@ cek_status cek__model_compose(const cek_model *model, const cek__purpose *purpos
     if (!purpose->loss)
         CEK_TRY(target_unread(model, out));
     if (purpose->training) {
-        CEK_TRY(parameters_read(model, out));
+        CEK_TRY(parameters_read(model, out, purpose));
         CEK_TRY(cek__differentiate(out));
     }
+    images_give(out, purpose->images);
     CEK_TRY(cek__physical(out));
     CEK_TRY(cek__types(out, purpose->low, purpose->rounded));
     CEK_TRY(cek__fuse(out, purpose->folding));

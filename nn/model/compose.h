@@ -16,6 +16,7 @@ typedef struct cek__purpose {
     size_t output_count;
     cek_dtype low;       /* of 16 bits, where products read and give them (nn/graph/types.h); CEK_DTYPE_NONE: nowhere */
     const bool *rounded; /* by parameter, whether it is kept in that type; NULL: wherever this graph can do with that */
+    const cek__image *images;    /* by parameter, how it lies already; NULL: as its first reader wants it */
     const cek__folding *folding; /* of a prediction: what follows from weights comes first (fold.h); NULL: it stays */
 } cek__purpose;
 

@@ -41,12 +41,14 @@ static size_t ahead_stretch(const cek__plan *plan)
 static cek_status options_check(const cek_model *model, const cek__plan_options *o)
 {
     const cek__dims *dims;
+    cek_dtype type;
     int64_t outputs;
     char text[CEK__SHAPE_TEXT];
 
     if (model->node_count == 0)
         return cek__fail(CEK_INVALID, "the model has no nodes");
     dims = cek__node_dims(model, cek__model_output(model));
+    type = model->graph.flows[model->nodes[cek__model_output(model)].flow].type;
     outputs = cek__model_outputs(model);
     cek__dims_text(dims, text);
     if (o->rows < 1 || o->rows > UINT32_MAX)
@@ -66,8 +68,7 @@ static cek_status options_check(const cek_model *model, const cek__plan_options 
     if (o->loss != 0 && o->output_count > 0)
         return cek__fail(CEK_INVALID, "plan: outputs belong to a prediction, not to a loss");
     if (o->loss != CEK_LOSS_OWN && o->output_count == 0 &&
-        (dims->samples != 1 || dims->size[0] != 1 || dims->outside ||
-         model->graph.flows[model->nodes[cek__model_output(model)].flow].type != CEK_DTYPE_NONE))
+        (dims->samples != 1 || dims->size[0] != 1 || dims->outside || (type != CEK_DTYPE_NONE && type != CEK_F32)))
         return cek__fail(CEK_INVALID, "the output, node %d (%s), is not a row of numbers for each sample",
                          cek__model_output(model), model->nodes[cek__model_output(model)].label);
     if (o->loss != 0 && o->ahead)
@@ -88,9 +89,9 @@ static cek_status options_check(const cek_model *model, const cek__plan_options 
     return CEK_OK;
 }
 
-/* Parameters lie as the layout has them, whatever this purpose reads first, and of those with rounded copies
- * these are read, but for what is computed ahead: who predicts has all as they are, who trains perhaps not. */
-static cek_status images_check(const cek__layout *layout, const cek__graph *graph, bool ahead)
+/* Of parameters with rounded copies these are read, but for what is computed ahead: who predicts has all as they are, who
+ * trains perhaps not. */
+static cek_status copies_check(const cek__layout *layout, const cek__graph *graph, bool ahead)
 {
     for (int i = 0; i < graph->length; i++) {
         const cek__part *part = cek__graph_at(graph, i);
@@ -100,12 +101,6 @@ static cek_status images_check(const cek__layout *layout, const cek__graph *grap
             return cek__fail(CEK_UNSUPPORTED,
                              "node %d (%s): its parameter is read in %s for one purpose and not for another",
                              part->node, part->name, cek_dtype_name(layout->low));
-        if (part->kind == CEK__PART_PARAMETER &&
-            !cek__image_equal(graph->flows[part->output[0]].image, layout->image[part->parameter]))
-            return cek__fail(CEK_UNSUPPORTED,
-                             "node %d (%s): its parameter is read as an image lies in training and as its "
-                             "axes say in evaluation, or the other way",
-                             part->node, part->name);
     }
     return CEK_OK;
 }
@@ -296,6 +291,7 @@ cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, c
     bool classes = options->loss == CEK_LOSS_CROSS_ENTROPY;
     cek__folding folding = { .scales = options->math != CEK_MATH_STRICT };
     const cek__purpose purpose = { .training = options->training,
+                                   .images = layout->image,
                                    .softmax = options->softmax,
                                    .loss = options->loss,
                                    .outputs = options->outputs,
@@ -316,7 +312,7 @@ cek_status cek__plan_create(const cek_model *model, const cek__layout *layout, c
     CEK_TRY(divided_find(layout, &divided));
     folding.divided = divided;
     CEK_TRY(cek__model_compose(model, &purpose, &graph));
-    CEK_TRY(images_check(layout, &graph, options->ahead));
+    CEK_TRY(copies_check(layout, &graph, options->ahead));
     CEK_TRY(cek__calloc(1, sizeof *plan, &plan));
     plan->bucket_count = layout->bucket_count;
     plan->forward_count = options->training && options->cut_forward ? layout->forward_count : 1;
