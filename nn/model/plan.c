@@ -89,8 +89,8 @@ static cek_status options_check(const cek_model *model, const cek__plan_options 
     return CEK_OK;
 }
 
-/* Of parameters with rounded copies these are read, but for what is computed ahead: who predicts has all as they are, who
- * trains perhaps not. */
+/* Of parameters with rounded copies these are read, but for what is computed ahead: who predicts has all as they are,
+ * who trains perhaps not. */
 static cek_status copies_check(const cek__layout *layout, const cek__graph *graph, bool ahead)
 {
     for (int i = 0; i < graph->length; i++) {
