@@ -60,6 +60,8 @@ cek_status cek__sim_mem_import(cek_dev *dev, const cek_foreign *foreign, cek_mem
 {
     *out = NULL;
     cek_status st = cek__sim_pass(dev, CEK__SIM_mem_import);
+    if (!st && !dev->instance->shared)
+        st = cek__host_fail(&dev->instance->host, CEK_UNSUPPORTED, "mem_import: sim_shared=0 reaches no other memory");
     if (st)
         return st;
     cek_mem *mem = calloc(1, sizeof *mem);
@@ -97,6 +99,9 @@ cek_status cek__sim_mem_map(cek_mem *mem, uint32_t access_bits, void **out)
     cek_status st = cek__sim_pass(mem->dev, CEK__SIM_mem_map);
     if (!st && mem->dev->instance->work == CEK__SIM_WORK_NONE)
         st = cek__host_fail(&mem->dev->instance->host, CEK_UNSUPPORTED, "mem_map: sim_work=none has no memory");
+    if (!st && !mem->dev->instance->shared)
+        st = cek__host_fail(&mem->dev->instance->host, CEK_UNSUPPORTED,
+                            "mem_map: with sim_shared=0 the host reaches none");
     return st ? st : INNER(mem->dev, mem_map, mem->inner, access_bits, out);
 }
 

@@ -245,6 +245,43 @@ START_TEST(a_device_lacks_the_operations_that_were_named_and_no_others)
 }
 END_TEST
 
+START_TEST(memory_that_is_not_shared_is_reached_by_transfers_alone)
+{
+    cek_foreign foreign = { .size = sizeof foreign };
+    cek_mem *other;
+    void *lies;
+    with((const char *const[]){ "sim_inner", "reference", "sim_shared", "0", NULL });
+    cek_mem *mem = door_mem(&d, 16);
+    ck_assert_ptr_null(d.plugin.mem_host_ptr(mem));
+    ck_assert_uint_eq(d.plugin.mem_map(mem, CEK_MAP_READ, &lies), CEK_UNSUPPORTED);
+    ck_assert_uint_eq(d.plugin.mem_import(d.dev, &foreign, &other), CEK_UNSUPPORTED);
+    d.plugin.mem_free(mem);
+    door_close(&d);
+}
+END_TEST
+
+START_TEST(a_queue_that_does_not_end_in_time_is_lost_with_its_handle_alone)
+{
+    const cek_queue_desc soon = { .size = sizeof soon, .deadline_ns = 1000000 };
+    cek_dev *second, *third;
+    cek_queue *queue, *other;
+    with((const char *const[]){ "sim_inner", "reference", "sim_clock", "real", "sim_launch_ns", "100000000", NULL });
+    OK(d.plugin.device_open(d.instance, 0, NULL, &second));
+    OK(d.plugin.queue_create(second, &soon, &queue));
+    cek_mem *mem = door_mem(&d, 16);
+    OK(d.plugin.fill(queue, (cek_ref){ mem, 0 }, 1, 1, 16));
+    d.plugin.queue_destroy(queue);
+    ck_assert_uint_eq(d.plugin.device_status(second, NULL, 0), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(d.plugin.queue_create(second, NULL, &other), CEK_DEVICE_LOST);
+    OK(d.plugin.device_status(d.dev, NULL, 0));
+    OK(d.plugin.device_open(d.instance, 0, NULL, &third));
+    d.plugin.device_close(third);
+    d.plugin.device_close(second);
+    d.plugin.mem_free(mem);
+    door_close(&d);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sim");
@@ -257,6 +294,8 @@ int main(void)
     tcase_add_test(cases, a_device_has_the_memory_that_it_was_given);
     tcase_add_test(cases, each_device_has_its_own_memory);
     tcase_add_test(cases, a_device_lacks_the_operations_that_were_named_and_no_others);
+    tcase_add_test(cases, memory_that_is_not_shared_is_reached_by_transfers_alone);
+    tcase_add_test(cases, a_queue_that_does_not_end_in_time_is_lost_with_its_handle_alone);
     suite_add_tcase(suite, cases);
     return suite_run(suite);
 }
