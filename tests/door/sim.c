@@ -265,10 +265,11 @@ START_TEST(a_queue_that_does_not_end_in_time_is_lost_with_its_handle_alone)
     const cek_queue_desc soon = { .size = sizeof soon, .deadline_ns = 1000000 };
     cek_dev *second, *third;
     cek_queue *queue, *other;
+    cek_mem *mem;
     with((const char *const[]){ "sim_inner", "reference", "sim_clock", "real", "sim_launch_ns", "100000000", NULL });
     OK(d.plugin.device_open(d.instance, 0, NULL, &second));
     OK(d.plugin.queue_create(second, &soon, &queue));
-    cek_mem *mem = door_mem(&d, 16);
+    OK(d.plugin.mem_alloc(second, &(cek_mem_desc){ .size = sizeof(cek_mem_desc), .bytes = 16 }, &mem));
     OK(d.plugin.fill(queue, (cek_ref){ mem, 0 }, 1, 1, 16));
     d.plugin.queue_destroy(queue);
     ck_assert_uint_eq(d.plugin.device_status(second, NULL, 0), CEK_DEVICE_LOST);
@@ -276,8 +277,8 @@ START_TEST(a_queue_that_does_not_end_in_time_is_lost_with_its_handle_alone)
     OK(d.plugin.device_status(d.dev, NULL, 0));
     OK(d.plugin.device_open(d.instance, 0, NULL, &third));
     d.plugin.device_close(third);
-    d.plugin.device_close(second);
     d.plugin.mem_free(mem);
+    d.plugin.device_close(second);
     door_close(&d);
 }
 END_TEST
