@@ -341,7 +341,7 @@ static bool rooms_close(cek__conductor *c)
 
     for (size_t i = 0; i < c->devices; i++)
         if (c->stations[i].replica != NULL)
-            o.idle = drain(c, &c->stations[i]) == CEK_OK && o.idle;
+            o.idle = cek__replica_drained(drain(c, &c->stations[i])) && o.idle;
     for (size_t i = 0; i < c->devices; i++) {
         o.station = &c->stations[i];
         if (o.station->replica != NULL)

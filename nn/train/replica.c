@@ -143,7 +143,7 @@ void cek__replica_free(cek__replica *r)
     bool drained;
     if (!r)
         return;
-    drained = cek__replica_drain(r) == CEK_OK;
+    drained = cek__replica_drained(cek__replica_drain(r));
     cek__replica_left_close(r, drained);
     cek__replica_memory_close(r);
     for (size_t i = 0; i < SLOTS; i++) {

@@ -79,15 +79,19 @@ CEK__CHECKED cek_status cek__replica_load_buffers(cek__replica *replica, const f
 CEK__CHECKED cek_status cek__replica_write(cek__replica *replica, cek_ref dst, const void *src, uint64_t bytes);
 CEK__CHECKED cek_status cek__replica_read(cek__replica *replica, cek_ref src, void *dst, uint64_t bytes);
 
-/* After a failure here or elsewhere, whose text stays: waits for what is queued. True if the device
- * uses no host memory of the caller's any more; false if it is lost or hangs. */
-bool cek__replica_quiesce(cek__replica *replica);
-
 /* Wait, with a deadline past which the device hangs: for all that the replica has queued (then it reads no host memory
  * any more), for another stream of its device, for a marker. */
 CEK__CHECKED cek_status cek__replica_drain(cek__replica *replica);
 CEK__CHECKED cek_status cek__replica_drain_stream(cek_stream *stream);
 CEK__CHECKED cek_status cek__replica_await(cek_marker *marker);
+/* Whether such a wait says that all has ended, well or not (plugin.h, queue_sync). */
+static inline bool cek__replica_drained(cek_status st)
+{
+    return st != CEK_DEVICE_LOST;
+}
+/* After a failure here or elsewhere, whose text stays: waits for what is queued. True if the device uses no host memory
+ * of the caller's any more; false if it is lost or hangs. */
+bool cek__replica_quiesce(cek__replica *replica);
 
 /* The largest share of a batch from now on; micro-batches stay as they are. */
 void cek__replica_set_most(cek__replica *replica, int64_t rows);

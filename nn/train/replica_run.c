@@ -11,8 +11,10 @@ cek_status cek__replica_drain(cek__replica *r)
 {
     cek_status st = r->compute ? cek_stream_sync(r->compute, CEK_FOREVER) : CEK_OK;
     cek_status uploads = r->upload && r->upload != r->compute ? cek_stream_sync(r->upload, CEK_FOREVER) : CEK_OK;
-    if (st != CEK_OK || uploads != CEK_OK)
-        return st != CEK_OK ? st : uploads;
+    if (st == CEK_OK || uploads == CEK_DEVICE_LOST)
+        st = uploads;
+    if (st != CEK_OK)
+        return st;
     for (size_t i = 0; i < SLOTS; i++)
         r->slots[i].used = r->slots[i].ran = false; /* nothing to wait for, whatever the failure left unrecorded */
     return CEK_OK;
@@ -33,7 +35,7 @@ bool cek__replica_quiesce(cek__replica *r)
     char text[CEK__ERROR_TEXT_MAX];
     bool idle;
     strcpy(text, cek_error_text());
-    idle = cek__replica_drain(r) == CEK_OK;
+    idle = cek__replica_drained(cek__replica_drain(r));
     cek__fail(CEK_INTERNAL, "%s", text);
     return idle;
 }

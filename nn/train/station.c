@@ -181,7 +181,7 @@ cek_status cek__station_drain(cek__station *s)
 
     for (size_t t = 0; !s->at_once && t < CEK__TRACK_COUNT; t++) {
         other = s->tracks[t] != NULL ? cek__replica_drain_stream(s->tracks[t]) : CEK_OK;
-        st = st != CEK_OK ? st : other;
+        st = st == CEK_OK || other == CEK_DEVICE_LOST ? other : st;
     }
     return st;
 }
