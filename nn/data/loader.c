@@ -173,12 +173,20 @@ out:
     return st;
 }
 
+/* Of a sample. Fits: so many values are possible (cek__data_format_check). */
+static size_t sample_bytes(const cek_dataset *dataset)
+{
+    const cek__data_format *format = cek__dataset_format(dataset);
+
+    return cek__data_input_bytes(format) + cek__data_target_bytes(format);
+}
+
 static cek_status config_check(const cek_dataset *dataset, const cek__loader_config *config)
 {
     enum { WORKERS_MAX = 1024, SLOTS_MAX = 4096 };
-    size_t sample = cek__data_input_bytes(cek__dataset_format(dataset));
+    const uint64_t most = PTRDIFF_MAX / (sample_bytes(dataset) + sizeof(int64_t)); /* with its row's number */
 
-    if (config->batch < 1 || (uint64_t)config->batch > PTRDIFF_MAX / sample / 8)
+    if (config->batch < 1 || (uint64_t)config->batch > most)
         return cek__fail(CEK_INVALID, "loader: batches of %" PRId64 " samples", config->batch);
     if (config->workers > WORKERS_MAX)
         return cek__fail(CEK_INVALID, "loader: %" PRIu32 " workers, at most %d are possible", config->workers,
@@ -192,10 +200,8 @@ static cek_status config_check(const cek_dataset *dataset, const cek__loader_con
 uint32_t cek__loader_workers(const cek_dataset *dataset, int64_t batch)
 {
     enum { HAND_OVER = 64 << 10 }; /* bytes that are copied while one thread sleeps and another wakes */
-    const cek__data_format *format = cek__dataset_format(dataset);
-    uint64_t bytes = (uint64_t)batch * (cek__data_input_bytes(format) + cek__data_target_bytes(format));
 
-    return !cek__dataset_is_arrays(dataset) || bytes > HAND_OVER;
+    return !cek__dataset_is_arrays(dataset) || (uint64_t)batch > HAND_OVER / sample_bytes(dataset);
 }
 
 cek_status cek__loader_create(const cek_dataset *dataset, const cek__loader_config *config, cek_loader **out)

@@ -220,6 +220,36 @@ START_TEST(no_samples_are_no_batches)
 }
 END_TEST
 
+START_TEST(batches_of_more_bytes_than_there_can_be_are_refused)
+{
+    const struct {
+        int64_t input, target, batch;
+    } cases[] = { { 1, (int64_t)1 << 31, (int64_t)1 << 31 },
+                  { (int64_t)1 << 31, 1, (int64_t)1 << 32 },
+                  { 1, 1, INT64_MAX },
+                  { 1, 1, -1 } };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cek__data_format format = { .input_type = CEK_U8,
+                                    .input_rank = 1,
+                                    .input_shape = { cases[i].input },
+                                    .target_type = CEK_F32,
+                                    .target_width = cases[i].target };
+        numbers n = { .failing_row = -1 };
+        const cek__data_source source = { .user = &n, .read = numbers_read, .destroy = numbers_destroy };
+        cek__loader_config config = config_of(0);
+        cek_dataset *dataset;
+        cek_loader *loader;
+
+        assert_ok(cek__dataset_from_source(&format, 1, &source, &dataset));
+        config.batch = cases[i].batch;
+        assert_fails(cek__loader_create(dataset, &config, &loader), CEK_INVALID, "loader", "batches of");
+        ck_assert_ptr_null(loader);
+        cek_dataset_free(dataset);
+    }
+}
+END_TEST
+
 START_TEST(several_batches_are_held_and_given_back_in_any_order)
 {
     numbers n = { .failing_row = -1, .nap_us = 20 };
@@ -486,6 +516,7 @@ int main(void)
     tcase_add_test(all, a_thread_is_taken_for_what_takes_longer_than_handing_it_over);
     tcase_add_test(all, options_change_what_they_say);
     tcase_add_test(all, no_samples_are_no_batches);
+    tcase_add_test(all, batches_of_more_bytes_than_there_can_be_are_refused);
     tcase_add_test(all, several_batches_are_held_and_given_back_in_any_order);
     tcase_add_test(all, a_failing_read_comes_in_the_place_of_its_batch);
     tcase_add_test(all, an_epoch_begins_and_a_loader_ends_while_workers_are_busy);
