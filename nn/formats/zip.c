@@ -291,15 +291,15 @@ void cek__zip_close(cek__zip *zip)
     *zip = (cek__zip){ 0 };
 }
 
-/* The whole stream at once, in pieces that zlib can count. */
-static bool inflate_all(const cek__zip_entry *e, uint8_t *out)
+/* The whole stream at once, in pieces that zlib can count. Z_STREAM_END: that gave what the entry promises. */
+static int inflate_all(const cek__zip_entry *e, uint8_t *out)
 {
     z_stream z = { .next_in = e->data, .next_out = out };
     uint64_t in = e->packed, room = e->size;
-    int answer = inflateInit2(&z, -MAX_WBITS);
+    int answer = Z_OK;
 
-    if (answer != Z_OK)
-        return false;
+    if (inflateInit2(&z, -MAX_WBITS) != Z_OK)
+        return Z_MEM_ERROR;
     while (answer == Z_OK) {
         const uInt given = in < UINT32_MAX ? (uInt)in : UINT32_MAX,
                    wanted = room < UINT32_MAX ? (uInt)room : UINT32_MAX;
@@ -311,12 +311,13 @@ static bool inflate_all(const cek__zip_entry *e, uint8_t *out)
         room -= wanted - z.avail_out;
     }
     inflateEnd(&z);
-    return answer == Z_STREAM_END && in == 0 && room == 0;
+    return answer == Z_STREAM_END && (in > 0 || room > 0) ? Z_DATA_ERROR : answer;
 }
 
 cek_status cek__zip_unpack(const cek__zip *zip, const cek__zip_entry *e, uint8_t **out)
 {
     const archive a = { .path = zip->path };
+    int answer = Z_STREAM_END;
     cek_status st;
 
     *out = NULL;
@@ -325,7 +326,11 @@ cek_status cek__zip_unpack(const cek__zip *zip, const cek__zip_entry *e, uint8_t
     CEK_TRY(cek__malloc(e->size, out));
     if (!e->deflated)
         memcpy(*out, e->data, e->size);
-    else if (!inflate_all(e, *out) || crc32_z(0, *out, e->size) != e->checksum)
+    else
+        answer = inflate_all(e, *out);
+    if (answer == Z_MEM_ERROR)
+        st = cek__fail(CEK_OUT_OF_MEMORY, "%s: no memory to decompress it", zip->path);
+    else if (answer != Z_STREAM_END || (e->deflated && crc32_z(0, *out, e->size) != e->checksum))
         st = entry_bad(&a, e, "what is compressed there is damaged");
     if (st != CEK_OK) {
         free(*out);

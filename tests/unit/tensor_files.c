@@ -1,5 +1,6 @@
 /* tensor_files.c - tests of tensors in .npy and .npz files: every type, order and version, hostile files, failing
  * disks. */
+#include <dlfcn.h>
 #include <zlib.h>
 
 #include "cekernels/nn.h"
@@ -271,6 +272,47 @@ START_TEST(archives_that_are_stored_or_deflated_are_read)
 }
 END_TEST
 
+/* zlib has no memory for what it begins with, or for its window. */
+static enum { ZLIB_WORKS, ZLIB_BEGINS, ZLIB_INFLATES } zlib_fails;
+
+/* In the place of zlib's. */
+__attribute__((visibility("default"))) int inflateInit2_(z_streamp z, int bits, const char *version, int size)
+{
+    static int (*real)(z_streamp, int, const char *, int);
+
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "inflateInit2_");
+    return zlib_fails == ZLIB_BEGINS ? Z_MEM_ERROR : real(z, bits, version, size);
+}
+
+__attribute__((visibility("default"))) int inflate(z_streamp z, int flush)
+{
+    static int (*real)(z_streamp, int);
+
+    if (real == NULL)
+        *(void **)&real = dlsym(RTLD_NEXT, "inflate");
+    return zlib_fails == ZLIB_INFLATES ? Z_MEM_ERROR : real(z, flush);
+}
+
+START_TEST(memory_that_is_short_while_an_archive_is_decompressed_is_told_as_such)
+{
+    static const float values[64] = { 1, 2, 3 };
+    const bytes npy = npy_of(1, "<f4", C_ORDER "(4, 16), ", values, sizeof values), b = zip_of(&npy, true, NO_FLAW);
+    cek_npz *npz;
+    cek_tensor *t;
+
+    assert_ok(cek_npz_open(scratch_write("a.npz", b.at, b.size), &npz));
+    for (zlib_fails = ZLIB_BEGINS; zlib_fails <= ZLIB_INFLATES; zlib_fails++) {
+        assert_fails(cek_npz_tensor(npz, "x", reference(), &t), CEK_OUT_OF_MEMORY, "a.npz", "no memory");
+        ck_assert_ptr_null(t);
+    }
+    zlib_fails = ZLIB_WORKS;
+    assert_ok(cek_npz_tensor(npz, "x", reference(), &t));
+    cek_tensor_free(t);
+    cek_npz_close(npz);
+}
+END_TEST
+
 START_TEST(damaged_archives_are_refused_in_one_line)
 {
     static const char *const causes[FLAWS] = { [METHOD] = "another way",
@@ -420,6 +462,7 @@ int main(void)
     tcase_add_test(tests, what_is_wrong_is_named_with_the_file);
     tcase_add_test(tests, what_is_saved_is_loaded);
     tcase_add_test(tests, archives_that_are_stored_or_deflated_are_read);
+    tcase_add_test(tests, memory_that_is_short_while_an_archive_is_decompressed_is_told_as_such);
     tcase_add_test(tests, damaged_archives_are_refused_in_one_line);
     tcase_add_test(tests, no_mutation_of_an_archive_does_harm);
     tcase_add_test(tests, an_archive_that_is_saved_is_opened);
