@@ -21,6 +21,7 @@ typedef struct store {
     cek__data_source source;
     const void *inputs, *targets; /* in memory */
     void *owned[2];               /* those of the two that are freed with the store */
+    cek_dataset *named;           /* what these samples were before, which has their names; or NULL */
 } store;
 
 struct cek_dataset {
@@ -105,6 +106,7 @@ static void store_release(store *s)
         s->source.destroy(s->source.user);
     free(s->owned[0]);
     free(s->owned[1]);
+    cek_dataset_free(s->named);
     free(s);
 }
 
@@ -460,6 +462,28 @@ out:
     return st;
 }
 
+static const char *named_class(void *user, int64_t label)
+{
+    return cek_dataset_class_name(((const store *)user)->named, label);
+}
+
+static const char *named_row(void *user, int64_t row)
+{
+    return cek_dataset_row_name(((const store *)user)->named, row);
+}
+
+/* `before`: what the samples of `s` were, row by row. Kept where it has names, which live as long as what they name. */
+static void names_keep(store *s, cek_dataset *before)
+{
+    if (before->store->source.class_name == NULL && before->store->source.row_name == NULL) {
+        cek_dataset_free(before);
+        return;
+    }
+    s->named = before;
+    s->source.class_name = named_class;
+    s->source.row_name = named_row;
+}
+
 cek_status cek__dataset_standardize(cek_dataset *dataset, const double *mean, const double *deviation)
 {
     cek__data_format format = dataset->format;
@@ -487,7 +511,7 @@ cek_status cek__dataset_standardize(cek_dataset *dataset, const double *mean, co
     CEK_TRY(st);
     *dataset = *changed; /* the handle stays the caller's, what it stands for goes the other way */
     *changed = before;
-    cek_dataset_free(changed);
+    names_keep(dataset->store, changed);
 out:
     free(inputs);
     free(targets);

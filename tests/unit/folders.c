@@ -107,6 +107,28 @@ START_TEST(classes_are_folders_in_the_order_of_their_names_and_images_too)
 }
 END_TEST
 
+START_TEST(names_stay_with_samples_that_are_standardised_and_outlive_what_these_were)
+{
+    const double mean = 1, deviation = 2;
+    cek_dataset *set, *part, *again;
+    const char *name;
+
+    assert_ok(cek_dataset_folders(classes_make("d"), NULL, &set));
+    assert_ok(cek__dataset_view(set, (const int64_t[]){ 4, 1 }, 2, &part));
+    cek_dataset_free(set);
+    name = cek_dataset_class_name(part, 1);
+    for (int round = 0; round < 2; round++)
+        assert_ok(cek__dataset_standardize(part, &mean, &deviation));
+    ck_assert_str_eq(name, "b");
+    ck_assert_str_eq(cek_dataset_class_name(part, 0), "a");
+    ck_assert_ptr_nonnull(strstr(cek_dataset_row_name(part, 0), "/d/b/y.png"));
+    assert_ok(cek__dataset_view(part, (const int64_t[]){ 1 }, 1, &again));
+    cek_dataset_free(part);
+    ck_assert_ptr_nonnull(strstr(cek_dataset_row_name(again, 0), "/d/a/"));
+    cek_dataset_free(again);
+}
+END_TEST
+
 START_TEST(options_give_channels_sizes_and_classes)
 {
     static const char *const classes[] = { "z", "b", "a" }, *const others[] = { "a", "c" };
@@ -692,6 +714,7 @@ int main(void)
         return 77;
     tcase_add_checked_fixture(t, begin, end);
     tcase_add_test(t, classes_are_folders_in_the_order_of_their_names_and_images_too);
+    tcase_add_test(t, names_stay_with_samples_that_are_standardised_and_outlive_what_these_were);
     tcase_add_test(t, options_give_channels_sizes_and_classes);
     tcase_add_test(t, folders_that_are_none_of_classes_are_refused);
     tcase_add_test(t, a_damaged_image_ends_the_epoch_with_its_name);
