@@ -310,11 +310,12 @@ bool cek__model_own_targets(const cek_model *model, cek__targets *out)
     return true;
 }
 
-cek_status cek__model_weigh(const cek_model *model, const int32_t *labels, int64_t samples, cek__amount *out)
+cek_status cek__model_weigh(const cek_model *model, const int32_t *labels, const int64_t *rows, int64_t samples,
+                            cek__amount *out)
 {
     cek_status st = CEK_OK;
     const cek__label_weights *w = &model->labels;
-    int64_t count = samples * target_elements(model);
+    int64_t columns = target_elements(model), count = samples * columns;
 
     *out = (cek__amount){ .labels = 0 };
     for (int64_t i = 0; i < count; i++) {
@@ -322,7 +323,7 @@ cek_status cek__model_weigh(const cek_model *model, const int32_t *labels, int64
             continue;
         if (labels[i] < 0 || labels[i] >= w->classes)
             CEK_FAIL(CEK_BAD_INPUT, "label %d of sample %lld is outside the loss's %lld classes", labels[i],
-                     (long long)(i * samples / count), (long long)w->classes);
+                     (long long)(rows ? rows[i / columns] : i / columns), (long long)w->classes);
         out->weight += w->weight ? w->weight[labels[i]] : 1;
         out->labels++;
     }

@@ -119,9 +119,9 @@ typedef struct cek__amount {
     int64_t labels; /* of which answers can be right; 0: of a loss without classes */
 } cek__amount;
 /* That of the labels of so many samples, for a loss of the model's own. Errors: CEK_BAD_INPUT: a label that
- * is no class. */
-CEK__SHARED CEK__CHECKED cek_status cek__model_weigh(const cek_model *model, const int32_t *labels, int64_t samples,
-                                                     cek__amount *out);
+ * is no class, with its sample, of these rows of a data set (NULL: counted from 0). */
+CEK__SHARED CEK__CHECKED cek_status cek__model_weigh(const cek_model *model, const int32_t *labels, const int64_t *rows,
+                                                     int64_t samples, cek__amount *out);
 
 /* "input" of that of cek_model_create. */
 const char *cek__node_name(const cek_model *model, int node);

@@ -230,7 +230,7 @@ cek_status cek__trainer_weigh(const cek_trainer *t, const cek_batch *b, cek__amo
                           .labels = t->loss == CEK_LOSS_CROSS_ENTROPY ? b->count : 0 };
     if (t->loss != CEK_LOSS_OWN || !cek__trainer_classifies(t))
         return CEK_OK;
-    return cek__model_weigh(t->model, b->targets, b->count, out);
+    return cek__model_weigh(t->model, b->targets, b->rows, b->count, out);
 }
 
 static double now(void)

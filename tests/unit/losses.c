@@ -380,6 +380,8 @@ START_TEST(labels_that_are_no_class_and_batches_without_any_are_refused)
     t = trainer_of(m, CEK_F32, NULL);
     labels[2] = CLASSES;
     assert_fails(cek_trainer_step(t, &batch, NULL), CEK_BAD_INPUT, "label 3 of sample 2", "3 classes");
+    batch.rows = (const int64_t[]){ 70, 71, 57 };
+    assert_fails(cek_trainer_step(t, &batch, NULL), CEK_BAD_INPUT, "label 3 of sample 57", "3 classes");
     labels[0] = labels[1] = labels[2] = IGNORED;
     assert_fails(cek_trainer_step(t, &batch, NULL), CEK_BAD_INPUT, "3 samples", "count for nothing");
     labels[1] = 0; /* and the trainer goes on */
