@@ -192,7 +192,7 @@ int predict_arrays(const bench_options *o, bench_data *d, cek_model *model, cek_
         output_open(&out, o->output, class_columns, sizeof class_columns / sizeof *class_columns, "results");
     else
         output_open(&out, o->output, value_columns, sizeof value_columns / sizeof *value_columns, "results");
-    fit_tell(&out, model, CEK_F32, devices, count, left);
+    fit_tell(&out, model, o->type, devices, count, left);
     double start = seconds_now();
     cek_status st = outputs_compute(o, d, model, type, devices, count, fallback, samples, &y);
     double seconds = seconds_now() - start;

@@ -207,7 +207,7 @@ static int predict_all(const bench_options *o, const bench_data *data, cek_model
         st = cek_predictor_run_dataset(predictor, set, outputs);
     double seconds = seconds_now() - start;
     results_open(&v);
-    fit_tell(&v.out, model, CEK_F32, devices, count, left);
+    fit_tell(&v.out, model, o->type, devices, count, left);
     if (!st)
         st = samples_add(&v, set, outputs);
     int code = st ? complain_status(st) : EXIT_OK;
@@ -262,7 +262,7 @@ int cmd_predict(const bench_options *o)
     if (!code)
         code = model_export(o, model);
     if (!code)
-        code = fit_choose(o, model, CEK_F32, devices, &count, &left);
+        code = fit_choose(o, model, o->type, devices, &count, &left);
     if (!code)
         code = data.array_count ? predict_arrays(o, &data, model, devices, count, left, fallback)
                                 : predict_all(o, &data, model, devices, count, left, fallback);

@@ -340,12 +340,6 @@ static int train_end(train_run *run, cek_status fit, const bench_data *data, cek
     return output_close(&run->out, !code && signal_caught ? EXIT_SIGNAL + signal_caught : code);
 }
 
-/* Of the parameters. What is neither is refused by the trainer. */
-static cek_dtype type_choose(const bench_options *o)
-{
-    return o->type == CEK_F64 ? CEK_F64 : CEK_F32;
-}
-
 static int train_run_all(const bench_options *o, const bench_data *data, cek_model *model, const cek_preset *preset,
                          cek_device *const *devices, size_t count, size_t left, cek_device *fallback)
 {
@@ -402,7 +396,7 @@ static int train_run_all(const bench_options *o, const bench_data *data, cek_mod
     }
     char *summary = NULL;
     output_begin(&run);
-    fit_tell(&run.out, model, type_choose(o), devices, count, left);
+    fit_tell(&run.out, model, o->type, devices, count, left);
     /* A device that lacks something is no reason to be without the table. */
     if (o->verbose &&
         (!cek_model_summary(model, devices[0], batch, &summary) || !cek_model_summary(model, NULL, batch, &summary)))
@@ -491,7 +485,7 @@ int cmd_train(const bench_options *o)
     if (!code)
         code = classes_name(&data, model);
     if (!code)
-        code = fit_choose(o, model, type_choose(o), devices, &count, &left);
+        code = fit_choose(o, model, o->type, devices, &count, &left);
     if (!code)
         code = train_run_all(o, &data, model, &preset, devices, count, left, fallback);
     cek_model_free(model);

@@ -204,12 +204,12 @@ CEK_API CEK_CHECKED cek_status cek_model_write_onnx(const cek_model *model, cons
 /* Whether all parameters are numbers: CEK_NOT_FINITE, with the parameter and the place in the text, where one is NaN or
  * infinite, as the last update of a training whose losses were finite may leave it. */
 CEK_API CEK_CHECKED cek_status cek_model_check_finite(const cek_model *model);
-/* cek_model_fits - whether a device can hold the model's parameters in `type` (CEK_F32, CEK_F64; 0: CEK_F32): CEK_OK,
- * or CEK_NO_DEVICE where what is laid out as one memory (small parameters lie together, large weights of linear layers
- * in pieces) is larger than the device gives at once: the text has its largest parameter, the bytes, the device and its
- * limit. Other errors: CEK_INVALID (NULL), CEK_UNSUPPORTED (another type), CEK_OUT_OF_MEMORY (the host's). A trainer or
- * predictor with such a device in its list is refused with CEK_OUT_OF_MEMORY and the same text; who takes whatever
- * devices join leaves it out. Says nothing of what is free. */
+/* cek_model_fits - whether a device can hold the model's parameters for computing in `type` (CEK_F32, CEK_F64, CEK_BF16
+ * or CEK_F16, for which they are f32; 0: CEK_F32): CEK_OK, or CEK_NO_DEVICE where what is laid out as one memory (small
+ * parameters lie together, large weights of linear layers in pieces) is larger than the device gives at once: the text
+ * has its largest parameter, the bytes, the device and its limit. Other errors: CEK_INVALID (NULL), CEK_UNSUPPORTED
+ * (another type), CEK_OUT_OF_MEMORY (the host's). A trainer or predictor with such a device in its list is refused with
+ * CEK_OUT_OF_MEMORY and the same text; who takes whatever devices join leaves it out. Says nothing of what is free. */
 CEK_API CEK_CHECKED cek_status cek_model_fits(const cek_model *model, cek_device *device, cek_dtype type);
 /* SHA-256 over the tensors in the order of their names, f32 little-endian, as 64 hex digits and
  * NUL. */

@@ -278,6 +278,11 @@ START_TEST(a_parameter_larger_than_what_a_device_gives_at_once_is_named_with_it_
     setenv("CEKERNELS_SIM_MEMORY", "100M,1024", 1);
     failing_open(&p, "");
     ok(cek_model_fits(p.model, p.devices[0], 0));
+    for (int i = 0; i < 2; i++) { /* of f32, too, that begin at multiples of more of them */
+        ck_assert_uint_eq(cek_model_fits(p.model, p.devices[1], (cek_dtype[]){ CEK_BF16, CEK_F16 }[i]), CEK_NO_DEVICE);
+        ck_assert_msg(strstr(cek_error_text(), "sim:1: parameter 5.weight has 3528 bytes"), "%s", cek_error_text());
+    }
+    ck_assert_uint_eq(cek_model_fits(p.model, p.devices[0], CEK_I32), CEK_UNSUPPORTED);
     ck_assert_uint_eq(cek_model_fits(p.model, p.devices[1], 0), CEK_NO_DEVICE);
     ck_assert_str_eq(cek_error_text(), says);
     ck_assert_uint_eq(cek_trainer_create(p.model, p.devices, 2, &o, &trainer), CEK_OUT_OF_MEMORY);
