@@ -786,7 +786,8 @@ CEK_API CEK_CHECKED cek_status cek_event_log_graph(cek_event_log *log, const cek
 
 /* What a run was asked for, so that runs can be compared in a table: hparams are each a name with a number, or (not
  * NULL) a text; `metrics` are the tags of the scalars that say how well it went, whose last values count. Once, at the
- * beginning. cek_event_log_outcome: at the end, whether the run did what it should. CEK_INVALID: two of one name. */
+ * beginning. cek_event_log_outcome: at the end, whether the run did what it should. CEK_INVALID: a name or tag that is
+ * empty, two of one name. */
 typedef struct cek_hparam {
     const char *name, *text;
     double number; /* where `text` is NULL */

@@ -12,8 +12,8 @@ enum { TYPE_TEXT = 1, TYPE_NUMBER = 3 };                 /* DataType */
 enum { ENDED_WELL = 1, ENDED_BADLY = 2 };                /* Status */
 enum { DT_FLOAT = 1, VALUE_NUMBER = 2, VALUE_TEXT = 3 }; /* DataType of tensors; fields of google.protobuf.Value */
 
-/* An event of one of the three; what it tells is empty afterwards. */
-static cek_status told(cek_event_log *log, const char *name, uint32_t field, cek__message *what)
+/* One of the three, into a summary; what it tells is empty afterwards. */
+static cek_status told(cek__message *summary, const char *name, uint32_t field, cek__message *what)
 {
     cek_status st;
     cek__message value = { 0 }, content = { 0 }, size = { 0 }, shape = { 0 }, tensor = { 0 };
@@ -29,7 +29,7 @@ static cek_status told(cek_event_log *log, const char *name, uint32_t field, cek
     CEK_TRY(cek__message_within(&tensor, 2, &shape));
     CEK_TRY(cek__message_field(&tensor, 5, &nothing, sizeof nothing));
     CEK_TRY(cek__message_within(&value, CEK__VALUE_TENSOR, &tensor));
-    st = cek__event_value(log, 0, &value);
+    st = cek__message_within(summary, CEK__SUMMARY_VALUE, &value);
 out:
     free(value.at);
     free(content.at);
@@ -40,7 +40,7 @@ out:
 }
 
 /* What parameters and results there are. */
-static cek_status experiment_tell(cek_event_log *log, const cek_hparam *hparams, size_t count,
+static cek_status experiment_tell(cek__message *summary, const cek_hparam *hparams, size_t count,
                                   const char *const *metrics, size_t metric_count)
 {
     cek_status st;
@@ -57,7 +57,7 @@ static cek_status experiment_tell(cek_event_log *log, const cek_hparam *hparams,
         CEK_TRY(cek__message_within(&info, 1, &name));
         CEK_TRY(cek__message_within(&experiment, 5, &info));
     }
-    st = told(log, "_hparams_/experiment", OF_EXPERIMENT, &experiment);
+    st = told(summary, "_hparams_/experiment", OF_EXPERIMENT, &experiment);
 out:
     free(experiment.at);
     free(info.at);
@@ -66,7 +66,7 @@ out:
 }
 
 /* What this run has for each. */
-static cek_status start_tell(cek_event_log *log, const cek_hparam *hparams, size_t count)
+static cek_status start_tell(cek__message *summary, const cek_hparam *hparams, size_t count)
 {
     cek_status st;
     cek__message start = { 0 }, entry = { 0 }, value = { 0 };
@@ -81,7 +81,7 @@ static cek_status start_tell(cek_event_log *log, const cek_hparam *hparams, size
         CEK_TRY(cek__message_within(&start, 1, &entry));
     }
     CEK_TRY(cek__message_double(&start, 5, cek__event_now()));
-    st = told(log, "_hparams_/session_start_info", OF_START, &start);
+    st = told(summary, "_hparams_/session_start_info", OF_START, &start);
 out:
     free(start.at);
     free(entry.at);
@@ -93,12 +93,13 @@ cek_status cek_event_log_hparams(cek_event_log *log, const cek_hparam *hparams, 
                                  const char *const *metrics, size_t metric_count)
 {
     cek_status st;
+    cek__message summary = { 0 }; /* of both, so that a record has both or there is none */
 
     CEK__NOT_NULL(log);
     CEK__NOT_NULL(hparams);
     CEK__NOT_NULL(metrics);
     for (size_t i = 0; i < count; i++) {
-        CEK_TRY(cek__event_text_check("hyperparameter's name", hparams[i].name));
+        CEK_TRY(cek__event_name_check("hyperparameter's name", hparams[i].name));
         if (hparams[i].text != NULL)
             CEK_TRY(cek__event_text_check("hyperparameter", hparams[i].text));
         for (size_t k = 0; k < i; k++)
@@ -106,23 +107,27 @@ cek_status cek_event_log_hparams(cek_event_log *log, const cek_hparam *hparams, 
                 CEK_FAIL(CEK_INVALID, "two hyperparameters are called %s", hparams[i].name);
     }
     for (size_t i = 0; i < metric_count; i++)
-        CEK_TRY(cek__event_text_check("metric's tag", metrics[i]));
-    CEK_TRY(experiment_tell(log, hparams, count, metrics, metric_count));
-    st = start_tell(log, hparams, count);
+        CEK_TRY(cek__event_name_check("metric's tag", metrics[i]));
+    CEK_TRY(experiment_tell(&summary, hparams, count, metrics, metric_count));
+    CEK_TRY(start_tell(&summary, hparams, count));
+    st = cek__event_summary(log, 0, &summary);
 out:
+    free(summary.at);
     return st;
 }
 
 cek_status cek_event_log_outcome(cek_event_log *log, bool well)
 {
     cek_status st;
-    cek__message end = { 0 };
+    cek__message summary = { 0 }, end = { 0 };
 
     CEK__NOT_NULL(log);
     CEK_TRY(cek__message_integer(&end, 1, well ? ENDED_WELL : ENDED_BADLY));
     CEK_TRY(cek__message_double(&end, 2, cek__event_now()));
-    st = told(log, "_hparams_/session_end_info", OF_END, &end);
+    CEK_TRY(told(&summary, "_hparams_/session_end_info", OF_END, &end));
+    st = cek__event_summary(log, 0, &summary);
 out:
+    free(summary.at);
     free(end.at);
     return st;
 }

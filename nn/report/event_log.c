@@ -135,16 +135,25 @@ cek_status cek__event_text_check(const char *what, const char *text)
     return CEK_OK;
 }
 
+cek_status cek__event_name_check(const char *what, const char *name)
+{
+    const cek_status st = cek__event_text_check(what, name);
+
+    return st == CEK_OK && name[0] == '\0' ? cek__fail(CEK_INVALID, "a %s is empty", what) : st;
+}
+
+static cek_status step_check(const char *what, int64_t step)
+{
+    return step < 0 ? cek__fail(CEK_INVALID, "%s: step %" PRId64 " is below 0", what, step) : CEK_OK;
+}
+
 /* What every value begins with. */
 static cek_status value_begin(const char *tag, int64_t step, cek__message *value)
 {
     cek_status st;
 
-    CEK_TRY(cek__event_text_check("tag", tag));
-    if (tag[0] == '\0')
-        CEK_FAIL(CEK_INVALID, "a tag is empty");
-    if (step < 0)
-        CEK_FAIL(CEK_INVALID, "%s: step %" PRId64 " is below 0", tag, step);
+    CEK_TRY(cek__event_name_check("tag", tag));
+    CEK_TRY(step_check(tag, step));
     st = cek__message_text(value, CEK__VALUE_TAG, tag);
 out:
     return st;
@@ -162,7 +171,7 @@ out:
     return st;
 }
 
-static cek_status summary_put(cek_event_log *log, int64_t step, cek__message *summary)
+cek_status cek__event_summary(cek_event_log *log, int64_t step, cek__message *summary)
 {
     cek_status st;
     cek__message *event;
@@ -180,7 +189,7 @@ cek_status cek__event_value(cek_event_log *log, int64_t step, cek__message *valu
     cek__message summary = { 0 };
 
     CEK_TRY(cek__message_within(&summary, CEK__SUMMARY_VALUE, value));
-    st = summary_put(log, step, &summary);
+    st = cek__event_summary(log, step, &summary);
 out:
     free(summary.at);
     return st;
@@ -221,7 +230,8 @@ cek_status cek_event_log_scalars(cek_event_log *log, int64_t step, const cek_eve
         CEK_TRY(cek__message_float(&value, CEK__VALUE_SCALAR, (float)scalars[i].value));
         CEK_TRY(cek__message_within(&summary, CEK__SUMMARY_VALUE, &value));
     }
-    st = summary_put(log, step, &summary);
+    CEK_TRY(step_check("no scalars", step)); /* of others it was checked */
+    st = cek__event_summary(log, step, &summary);
 out:
     free(value.at);
     free(summary.at);

@@ -31,12 +31,14 @@ enum {
 
 double cek__event_now(void); /* seconds since 1970 */
 
-/* A text that is not NULL and UTF-8. CEK_INVALID says "`what` `text`: ...". */
+/* A text that is not NULL and UTF-8. CEK_INVALID says "`what` `text`: ...". A name is not empty besides. */
 CEK__CHECKED cek_status cek__event_text_check(const char *what, const char *text);
+CEK__CHECKED cek_status cek__event_name_check(const char *what, const char *name);
 
 /* begin - an event with time and step, to which the caller adds what it tells; cek__records_add ends it. */
 CEK__CHECKED cek_status cek__event_begin(cek_event_log *log, int64_t step, cek__message **out);
-/* An event of one value, which is empty afterwards. */
+/* An event of a summary, or of one value, which is empty afterwards. */
+CEK__CHECKED cek_status cek__event_summary(cek_event_log *log, int64_t step, cek__message *summary);
 CEK__CHECKED cek_status cek__event_value(cek_event_log *log, int64_t step, cek__message *value);
 /* SummaryMetadata, of a value: which plugin of TensorBoard's shows it, and what that is told. */
 CEK__CHECKED cek_status cek__event_plugin(cek__message *value, const char *plugin, cek__message *content);

@@ -379,6 +379,8 @@ START_TEST(what_makes_no_sense_is_refused_and_not_told)
     assert_fails(cek_event_log_scalar(log, "a", -1, 1), CEK_INVALID, "a", "step -1 is below 0");
     assert_fails(cek_event_log_scalars(log, 1, (cek_event_scalar[]){ { "a", 1 }, { NULL, 1 } }, 2), CEK_INVALID, "tag",
                  "NULL");
+    assert_fails(cek_event_log_scalars(log, -1, &(cek_event_scalar){ "a", 1 }, 0), CEK_INVALID, "no scalars",
+                 "step -1 is below 0");
     assert_fails(cek_event_log_text(log, "a", 1, "\xc3"), CEK_INVALID, "text", "UTF-8");
     assert_fails(cek_event_log_histogram(log, "a", 1, values, -1), CEK_INVALID, "a", "-1 values");
     assert_fails(cek_event_log_image(log, "a", 1, pixel, 0, 1, 1), CEK_INVALID, "a", "0 x 1 pixels");
@@ -391,6 +393,10 @@ START_TEST(what_makes_no_sense_is_refused_and_not_told)
     assert_fails(cek_event_log_hparams(log, (cek_hparam[]){ { "a", NULL, 1 }, { "a", "b", 1 } }, 2,
                                        (const char *[]){ "x" }, 1),
                  CEK_INVALID, "two hyperparameters", "a");
+    assert_fails(cek_event_log_hparams(log, (cek_hparam[]){ { "", NULL, 1 } }, 1, (const char *[]){ "x" }, 1),
+                 CEK_INVALID, "hyperparameter's name", "empty");
+    assert_fails(cek_event_log_hparams(log, (cek_hparam[]){ { "a", NULL, 1 } }, 1, (const char *[]){ "" }, 1),
+                 CEK_INVALID, "metric's tag", "empty");
     t = read_whole();
     ck_assert_uint_eq(t.count, 1);
     free(t.bytes);
@@ -422,6 +428,7 @@ START_TEST(whatever_fails_the_file_is_whole_and_takes_more)
         t = read_whole();
         ck_assert_str_eq(t.values[t.count - 1].tag, "behind");
         ck_assert_uint_ge(tried ? t.count : ALL_VALUES, tried ? ALL_VALUES + 1 : 1);
+        ck_assert_uint_ne(t.count, 3); /* hyperparameters are two values of one call */
         free(t.bytes);
         cek_event_log_free(log);
         scratch_remove();
