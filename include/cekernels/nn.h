@@ -692,7 +692,7 @@ typedef struct cek_fit_options {
     const cek_dataset *test; /* or NULL */
     uint64_t seed;           /* of the order of samples */
     bool no_shuffle;
-    bool drop_last;
+    bool drop_last; /* leave out a last batch that is not full, also where it is the only one */
     uint8_t reserved[6];
     /* Called on the calling thread; each may be NULL. */
     void (*on_step)(void *user, const cek_step_result *result);

@@ -277,7 +277,6 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
     cek_loader_options lo = { .size = sizeof lo };
     CEK__NOT_NULL_AS(t, trainer);
     CEK__NOT_NULL(train);
-    lo.batch = cek__samples_batch(train, t->batch);
     CEK_TRY(cek__options_take("cek_trainer_fit", &o, sizeof o, options));
     if (o.pin > CEK_PIN_NO)
         CEK_FAIL(CEK_INVALID, "cek_trainer_fit: pin is %u, there are CEK_PIN_AUTO, _YES and _NO", o.pin);
@@ -295,6 +294,7 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
     lo.seed = o.seed;
     lo.shuffle = !o.no_shuffle;
     lo.drop_last = o.drop_last;
+    lo.batch = o.drop_last ? t->batch : cek__samples_batch(train, t->batch); /* a small set's only batch is short */
     CEK_TRY(cek__trainer_usable(t));
     CEK_TRY(cek__trainer_not_held(t, "cek_trainer_fit"));
     if (t->rates.schedule.flags & CEK_SCHEDULE_LARGER_IS_BETTER && !cek__trainer_classifies(t))

@@ -41,6 +41,33 @@ START_TEST(a_request_to_stop_ends_the_fit_between_two_steps)
 }
 END_TEST
 
+static void count_samples(void *user, const cek_step_result *result)
+{
+    *(int64_t *)user += result->samples;
+}
+
+START_TEST(the_last_batch_is_dropped_where_it_is_short_also_where_it_is_the_only_one)
+{
+    for (int drop = 0; drop < 2; drop++) {
+        const int64_t batches[] = { SAMPLES / 2 + 1, SAMPLES, SAMPLES + 1 }, taken[] = { SAMPLES / 2 + 1, SAMPLES, 0 };
+        for (int i = 0; i < 3; i++) {
+            bench b;
+            cek_dataset *set = dataset_make();
+            cek_trainer_options o = options_small();
+            int64_t samples = 0;
+            cek_fit_options f = { .size = sizeof f, .drop_last = drop, .on_step = count_samples, .user = &samples };
+            o.batch = batches[i];
+            bench_open(&b, "1", "cpu", &o);
+            ck_assert_uint_eq(cek_trainer_fit(b.trainer, set, &f, NULL), drop && !taken[i] ? CEK_INVALID : CEK_OK);
+            ck_assert(samples || strstr(cek_error_text(), "a training set of 96 samples gives no batch"));
+            ck_assert_int_eq(samples, drop ? taken[i] : SAMPLES);
+            cek_dataset_free(set);
+            bench_close(&b);
+        }
+    }
+}
+END_TEST
+
 /* A device that is not inline: uploads alternate between places, and who waits for whom is told by events. */
 START_TEST(devices_that_work_beside_the_host_train_and_predict_the_same)
 {
@@ -214,6 +241,7 @@ int main(void)
     tcase_add_test(tc, devices_that_work_beside_the_host_train_and_predict_the_same);
     tcase_add_test(tc, a_data_set_of_other_samples_is_refused_by_a_predictor);
     tcase_add_test(tc, a_request_to_stop_ends_the_fit_between_two_steps);
+    tcase_add_test(tc, the_last_batch_is_dropped_where_it_is_short_also_where_it_is_the_only_one);
     tcase_add_test(tc, a_trainer_outlives_the_engine_that_it_was_made_of);
     tcase_add_test(tc, a_predictor_takes_images_with_their_channels_last_and_gives_them_first);
     tcase_add_test(tc, evaluation_and_prediction_agree_over_any_devices);
