@@ -43,6 +43,11 @@ static cek_status plugin_open(app *a, const char *path)
         dlclose(so);
         return CEK_UNSUPPORTED;
     }
+    if (found->profile < CEK_PROFILE_INFERENCE) {
+        fprintf(stderr, "host_app: %s has no operations: its profile is that of memory alone\n", path);
+        dlclose(so);
+        return CEK_UNSUPPORTED;
+    }
     memcpy(&a->p, found, found->size < sizeof a->p ? found->size : sizeof a->p);
     st = a->p.create(&host, &a->instance);
     if (st != CEK_OK)
@@ -172,13 +177,21 @@ static int convolve(app *a)
     return failed;
 }
 
+static int index_read(const char *text, uint32_t *out)
+{
+    char *end;
+    const long number = strtol(text, &end, 10);
+    *out = (uint32_t)number;
+    return end != text && !*end && number >= 0 && number <= INT32_MAX;
+}
+
 int main(int argc, char **argv)
 {
     app a = { 0 };
     cek_device_info info = { .size = sizeof info };
-    uint32_t index = argc > 2 ? (uint32_t)atoi(argv[2]) : 0;
+    uint32_t index = 0;
     int failed = 1;
-    if (argc < 2) {
+    if (argc < 2 || argc > 3 || (argc == 3 && !index_read(argv[2], &index))) {
         fprintf(stderr, "usage: host_app PLUGIN.so [DEVICE_INDEX]\n");
         return 2;
     }

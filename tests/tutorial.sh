@@ -58,4 +58,9 @@ fi
 if examples/tutorial/06_boston ../examples/tutorial/houses.csv prize >out 2>&1; then wrong "a target that is not there is accepted"; else
     grep -q "did you mean 'price'" out || wrong "06_boston: $(cat out)"
 fi
+for call in '05_mnist -n x' '05_mnist -e 0' '06_boston -e x ../examples/tutorial/houses.csv price' \
+    '06_boston -e 0 ../examples/tutorial/houses.csv price'; do
+    eval "examples/tutorial/$call" >out 2>&1
+    [ $? = 2 ] && grep -q "^usage: ${call%% *}" out || wrong "$call is no wrong call: $(cat out)"
+done
 exit $((failures > 0))

@@ -28,6 +28,14 @@ static void print_epoch(void *user, const cek_epoch_result *r)
            r->samples_per_second);
 }
 
+/* A whole number from 1. */
+static bool number_read(const char *text, int64_t *out)
+{
+    char *end;
+    *out = strtoll(text, &end, 10);
+    return end != text && !*end && *out >= 1 && *out <= INT32_MAX;
+}
+
 int main(int argc, char **argv)
 {
     const char *list = NULL, *name = "lenet5", *directory;
@@ -43,6 +51,7 @@ int main(int argc, char **argv)
     int64_t shape[CEK_RANK_MAX];
     size_t count;
     char *summary = NULL;
+    bool well = true;
     int option, rank, failed = 1;
 
     while ((option = getopt(argc, argv, "d:m:e:n:")) != -1) {
@@ -51,11 +60,15 @@ int main(int argc, char **argv)
         else if (option == 'm')
             name = optarg;
         else if (option == 'e')
-            fit.epochs = atoll(optarg);
+            well &= number_read(optarg, &fit.epochs);
         else if (option == 'n')
-            fit.max_steps = atoll(optarg);
+            well &= number_read(optarg, &fit.max_steps);
         else
-            return 2;
+            well = false;
+    }
+    if (!well || argc - optind > 1) {
+        fprintf(stderr, "usage: 05_mnist [-d DEVICES] [-m MODEL] [-e EPOCHS] [-n STEPS] [DIRECTORY]\n");
+        return 2;
     }
     directory = argv[optind];
 

@@ -54,6 +54,14 @@ static void curve_line(int64_t epoch, double train, double test, double first)
     printf("epoch %4lld  train %8.3f  test %8.3f  %.*s\n", (long long)epoch, train, test, length, bar);
 }
 
+/* A whole number from 1. */
+static bool number_read(const char *text, int64_t *out)
+{
+    char *end;
+    *out = strtoll(text, &end, 10);
+    return end != text && !*end && *out >= 1 && *out <= INT32_MAX;
+}
+
 int main(int argc, char **argv)
 {
     const char *list = NULL;
@@ -76,17 +84,18 @@ int main(int argc, char **argv)
     const cek_loader_options loading = {
         .size = sizeof loading, .batch = BATCH, .shuffle = true, .seed = 1, .workers = 1, .prefetch = 2
     };
+    bool well = true;
     int option, rank, failed = 1;
 
     while ((option = getopt(argc, argv, "d:e:")) != -1) {
         if (option == 'd')
             list = optarg;
         else if (option == 'e')
-            epochs = atoll(optarg);
+            well &= number_read(optarg, &epochs);
         else
-            return 2;
+            well = false;
     }
-    if (argc - optind != 2) {
+    if (!well || argc - optind != 2) {
         fprintf(stderr, "usage: 06_boston [-d DEVICES] [-e EPOCHS] FILE.csv TARGET\n");
         return 2;
     }
