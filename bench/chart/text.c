@@ -179,13 +179,14 @@ static void bar_put(FILE *to, double columns, size_t series, bool stacked, const
 {
     static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
     static const char *const shades[] = { "█", "▓", "▒", "░" };
-    const bool shaded = stacked && !style->colour;
+    enum { SHADES = sizeof shades / sizeof *shades, COLOURS = sizeof colours / sizeof *colours };
+    const size_t shade = !stacked ? 0 : style->colour ? series / COLOURS : series; /* then marks: each has its own */
     const int eight = (int)lround(columns * (style->utf8 && !stacked ? 8 : 1)) * (style->utf8 && !stacked ? 1 : 8);
     colour_begin(to, style, series);
     for (int i = 0; i < eight / 8; i++)
-        fputs(!style->utf8 ? (char[]){ stacked ? marks[series % (sizeof marks - 1)] : '=', 0 }
-              : shaded     ? shades[series % 4]
-                           : "█",
+        fputs(!style->utf8     ? (char[]){ stacked ? marks[series % (sizeof marks - 1)] : '=', 0 }
+              : shade < SHADES ? shades[shade]
+                               : (char[]){ marks[shade % (sizeof marks - 1)], 0 },
               to);
     fputs(style->utf8 ? eighths[eight % 8] : "", to);
     colour_end(to, style);

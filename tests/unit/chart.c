@@ -203,6 +203,35 @@ START_TEST(bars_are_as_long_as_their_numbers)
 }
 END_TEST
 
+START_TEST(each_part_of_a_stacked_bar_is_told_from_the_others)
+{
+    for (int style = 0; style < 4; style++) {
+        figure f = { .count = 0 };
+        chart *c = figure_add(&f, CHART_STACKED, "x", "y", "");
+        char shown[CHART_SERIES_MOST][64], name[16];
+        for (int i = 0; i < CHART_SERIES_MOST; i++) {
+            snprintf(name, sizeof name, "name %02d", i);
+            chart_point(&f, chart_series_of(&f, c, name), (double)chart_category(&f, c, "a"), 1, NULL);
+        }
+        char *text = text_of(&f, (chart_text_style){ 80, style & 1, style & 2 }), *rest = text;
+        int count = 0;
+        for (char *line; (line = strsep(&rest, "\n"));) {
+            char *at = strstr(line, "name ");
+            if (!at)
+                continue;
+            ck_assert_int_lt(count, CHART_SERIES_MOST);
+            snprintf(shown[count], sizeof *shown, "%.*s", (int)(at - line), line);
+            for (int k = 0; k < count; k++)
+                ck_assert_str_ne(shown[k], shown[count]);
+            count++;
+        }
+        ck_assert_int_eq(count, CHART_SERIES_MOST);
+        free(text);
+        figure_free(&f);
+    }
+}
+END_TEST
+
 START_TEST(series_beyond_the_most_are_told_of)
 {
     figure f = { .count = 0 };
@@ -257,6 +286,7 @@ int main(void)
     tcase_add_test(c, ascii_is_ascii_and_without_escapes);
     tcase_add_test(c, a_curve_that_falls_falls_on_paper);
     tcase_add_test(c, bars_are_as_long_as_their_numbers);
+    tcase_add_test(c, each_part_of_a_stacked_bar_is_told_from_the_others);
     tcase_add_test(c, series_beyond_the_most_are_told_of);
     tcase_add_test(c, a_long_training_has_few_points_which_are_means_of_its_steps);
     suite_add_tcase(s, c);
