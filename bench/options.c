@@ -111,11 +111,11 @@ bool ends_with(const char *text, const char *end)
     return length > strlen(end) && !strcmp(text + length - strlen(end), end);
 }
 
-/* A format, or a file that is told from it by its name. */
+/* A format, or a file, which has a dot in its name: what it is called then decides (output_fits). */
 static bool output_take(bench_options *o, const option_row *row, const char *arg)
 {
     uint32_t word = 0;
-    if (ends_with(arg, ".npy") || ends_with(arg, ".svg") || ends_with(arg, ".png") || ends_with(arg, ".html"))
+    if (strchr(arg, '.'))
         o->outputs = arg;
     else if (!take_word(row, arg, &word))
         return false;
@@ -298,17 +298,27 @@ static bool table_options_agree(const bench_options *o, const bool *given)
 /* What a file is called says what is wanted in it: an array, a picture or a page. */
 static bool output_fits(const bench_options *o, const bench_command *command)
 {
-    const char *file = o->outputs;
-    if (!file)
-        return true;
-    const bool array = ends_with(file, ".npy"), page = ends_with(file, ".html");
-    if (command->mask == (array ? CMD_PREDICT : page ? CMD_REPORT : CMD_PLOT))
-        return true;
-    complain(EXIT_USAGE, "--output=%s: %s gives no %s; table, json, jsonl, csv or md is wanted", file, command->name,
-             array  ? "array"
-             : page ? "page"
-                    : "picture");
-    return false;
+    static const struct {
+        const char *end, *what;
+        uint32_t command;
+    } kinds[] = { { ".npy", "array", CMD_PREDICT },
+                  { ".html", "page", CMD_REPORT },
+                  { ".svg", "picture", CMD_PLOT },
+                  { ".png", "picture", CMD_PLOT } };
+    const char *file = o->outputs, *what = "such file";
+    for (size_t i = 0; file && i < sizeof kinds / sizeof *kinds; i++)
+        if (ends_with(file, kinds[i].end)) {
+            what = kinds[i].what;
+            if (command->mask == kinds[i].command)
+                return true;
+        }
+    if (file)
+        complain(EXIT_USAGE, "--output=%s: %s gives no %s; %s is wanted", file, command->name, what,
+                 command->mask == CMD_REPORT    ? "FILE.html"
+                 : command->mask == CMD_PLOT    ? "FILE.svg or FILE.png"
+                 : command->mask == CMD_PREDICT ? "table, json, jsonl, csv, md or FILE.npy"
+                                                : "table, json, jsonl, csv or md");
+    return !file;
 }
 
 /* An array is the data of a prediction, and what it gives goes into another. */

@@ -158,7 +158,7 @@ is_svg "$scratch/long.svg" 'mb256ic64ih56iw56oc64oh56ow56kh3kw3ph1pw1'
 refused 2 'which LOG' plot
 refused 2 'FILE.svg or FILE.png' plot "$scratch/gemm.json" --json
 refused 2 'gives no' plot "$scratch/gemm.json" -o "$scratch/x.npy"
-refused 2 'is wanted' plot "$scratch/gemm.json" -o "$scratch/x.gif"
+refused 2 'gives no such file; FILE.svg or FILE.png is wanted' plot "$scratch/gemm.json" -o "$scratch/x.gif"
 refused 2 'plot=' train linear:1 $table --plot="$scratch/x.gif"
 refused 5 'nowhere' plot "$scratch/gemm.json" -o /nowhere/x.svg
 refused 5 'nowhere' train linear:1 $table --epochs 100000000 --plot=/nowhere/x.svg

@@ -69,7 +69,9 @@ grep -q '&lt;b&gt;&amp;amp' "$page" || wrong "the folder's name is not in the pa
 
 refused 2 'FILE.html is wanted' report
 refused 2 'takes no argument' report -o "$page" cpu
-refused 2 'is wanted' report -o "$scratch/page.pdf"
+refused 2 'gives no such file; FILE.html is wanted' report -o "$scratch/page.pdf"
+refused 2 'FILE.html is wanted' report -o "$scratch/x.svg"
+refused 2 'train gives no such file; table, json' train lenet5 -o log.txt
 refused 2 'gives no' gemm -o "$page"
 refused 2 'gives no' report -o "$scratch/x.npy"
 refused 2 'takes no option --quick' gemm --quick
