@@ -220,16 +220,33 @@ static int preset_check(const bench_options *o, const cek_preset *preset)
     return EXIT_OK;
 }
 
+/* Words for digits, whose shape is known before they are drawn. */
+static int words_check(const bench_options *o)
+{
+    cek_model *model = NULL;
+    cek_status st = cek_model_parse(o->argv[0], 3, (const int64_t[]){ 1, 28, 28 }, &model);
+    cek_model_free(model);
+    return st ? complain_status(st) : EXIT_OK;
+}
+
 int data_check(const bench_options *o)
 {
+    if (o->argc != 1)
+        return complain(EXIT_USAGE, o->argc ? "one MODEL; a text with blanks goes in quotes" : "which MODEL?");
+    if (o->type == CEK_U8 || o->type == CEK_I32)
+        return complain(EXIT_NO_DEVICE, "--dtype=%s: networks compute in f32, f64, bf16 and f16",
+                        cek_dtype_name(o->type));
     if (o->input_count)
         return EXIT_OK;
     if (o->data && o->csv)
         return complain(EXIT_USAGE, "--data and --csv cannot both be the data");
     if (o->csv && !o->target)
         return complain(EXIT_USAGE, "--csv needs --target=COLUMN");
+    if (model_is_file(o))
+        return EXIT_OK;
     const cek_preset preset = preset_named(o);
-    return model_is_file(o) ? EXIT_OK : preset_check(o, &preset);
+    const int code = preset_check(o, &preset);
+    return code || preset.name || o->data || o->csv ? code : words_check(o);
 }
 
 static int sets_open(const bench_options *o, bench_data *d)
@@ -344,8 +361,6 @@ static cek_status file_open(const bench_options *o, bench_data *d, cek_preset *p
 int model_open(const bench_options *o, bench_data *d, cek_model **model, cek_preset *preset)
 {
     *model = NULL;
-    if (o->argc != 1)
-        return complain(EXIT_USAGE, o->argc ? "one MODEL; a text with blanks goes in quotes" : "which MODEL?");
     const bool file = model_is_file(o);
     *preset = (cek_preset){ .size = sizeof *preset };
     if (file || cek_preset_find(o->argv[0], preset) != CEK_OK)

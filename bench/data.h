@@ -18,8 +18,8 @@ typedef struct bench_data {
     char source[256]; /* for people: "generated digits" */
 } bench_data;
 
-/* Whether the options that name data go together, and with a built-in model: before a device is opened. 0 or an exit
- * code. */
+/* Whether the options that name data go together, and with a built-in model, and what can be said of --dtype and, where
+ * the shape of the data is known without them, of MODEL: before a device is opened. 0 or an exit code. */
 int data_check(const bench_options *o);
 /* Arrays, a folder or a file of images, a table, the bytes of a text (for who reads whole numbers) or generated digits;
  * a table, and folders of images without a part for testing, are split, a table standardised by its training rows. 0 or

@@ -75,6 +75,9 @@ refused 2 'needs --target' train boston-mlp --csv=/nowhere
 # No device is asked before.
 refused 2 'needs --target' train boston-mlp --csv=/nowhere -d nowhere
 refused 2 'reads a table: --csv=FILE' train boston-mlp -d nowhere
+refused 5 'unknown; the words are' train nope -d nowhere
+refused 5 'flatten' train linear:10 -d nowhere
+refused 3 '--dtype=u8: networks compute in' train lenet5 -t u8 -d nowhere
 refused 2 'cannot both be' predict lenet5 --load=/nowhere --data=/nowhere --csv=/nowhere --target=x -d nowhere
 for option in --target=medv --split=/nowhere --test-fraction=0.5 --standardize=no; do
     refused 2 "${option%=*} is for --csv" train boston-mlp $option
