@@ -32,6 +32,14 @@ def on_our_death_die():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
+def beside(count, cpus):
+    """Processes that each keep a core busy, on these."""
+    def child():
+        on_our_death_die()
+        os.sched_setaffinity(0, cpus)
+    return [subprocess.Popen(["sh", "-c", "while :; do :; done"], preexec_fn=child) for _ in range(count)]
+
+
 class Runner:
     def __init__(self, name, command, env=None, log=None, patience=600, cpus=None):
         self.name, self.command, self.env, self.log = name, command, env or {}, log

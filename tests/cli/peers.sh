@@ -167,6 +167,13 @@ odd counts "cat /proc/[0-9]*/stat 2>/dev/null | sed 's/ (.*) / /' | grep -v \"^\
     echo took 0.2"
 compares 0 --runner="ours=$scratch/counts" --rounds=1 --busy=2
 [ "$(cat "$scratch/busy")" -eq 2 ] || wrong "$(cat "$scratch/busy") processes beside, not 2"
+# On the cores of the runners, where these have not all: so they stand in their way.
+odd looks "for status in /proc/[0-9]*/status; do
+            ! grep -q \"^PPid:.\$PPID\$\" \$status || sed -n 's/^Cpus_allowed_list:.//p' \$status
+        done 2>/dev/null | sort | uniq -c >$scratch/cores
+    echo took 0.2"
+compares 0 --runner="ours=$scratch/looks" --rounds=1 --busy=2 --threads=1
+[ "$(awk '{ print $1 }' "$scratch/cores")" = 3 ] || wrong "one runner and two beside on other cores: $(cat "$scratch/cores")"
 
 # ---- many peers ----
 
