@@ -152,10 +152,16 @@ def gemm(args):
 
 # ---- convolutions --------------------------------------------------------------------------------------------------
 
+LAYOUTS = {"NHWC": torch.channels_last, "NCHW": torch.contiguous_format}
 # Of ResNet-50, without bias: the stem, the four stages, a widening and a striding projection.
 RESNET = ["ic64ih56oc64oh56kh3ph1", "ic128ih28oc128oh28kh3ph1", "ic64ih56oc256oh56kh1ph0", "ic256ih14oc256oh14kh3ph1",
           "ic512ih7oc512oh7kh3ph1", "ic3ih224oc64oh112kh7sh2ph3", "ic256ih56oc512oh28kh1sh2ph0"]
 PASSES = ["forward", "data", "weights"]
+
+
+def faster(times):
+    """The layout whose median is the smallest."""
+    return min(times, key=lambda name: statistics.median(times[name]))
 
 
 def convolution(side, shape, direction, layout, dtype):
@@ -178,7 +184,6 @@ def conv(args):
     torch.backends.cudnn.benchmark = True
     layers = RESNET[:1] if args.side == "cpu" else RESNET[:4] if args.quick else RESNET
     shapes = [f"mb{4 if args.side == 'cpu' else 32}{layer}" for layer in layers]
-    layouts = {"NHWC": torch.channels_last, "NCHW": torch.contiguous_format}
     table = Table(args, "convolutions")
     for kind in ["f32", "tf32", "bf16"]:
         permit(kind == "tf32")
@@ -187,7 +192,7 @@ def conv(args):
             if table.late():
                 return table.conclude(1.0)
             ours, algorithm = {s: [] for s in shapes}, {}
-            theirs = {s: {layout: [] for layout in layouts} for s in shapes}
+            theirs = {s: {layout: [] for layout in LAYOUTS} for s in shapes}
             work = {}
             for _ in table.rounds():
                 rows = bench(args, table, "conv", "-s", ",".join(shapes), "--pass", direction, "-r", "5", *words)
@@ -197,11 +202,11 @@ def conv(args):
                     ours[row["shape"]].append(row["median_ns"] * 1e-9)
                     algorithm[row["shape"]] = row["algorithm"]
                 for shape in shapes:
-                    for name, layout in layouts.items():
+                    for name, layout in LAYOUTS.items():
                         run, work[shape] = convolution(args.side, shape, direction, layout, TYPES[kind])
                         theirs[shape][name].append(measure(args.side, run))
             for shape in (s for s in shapes if ours[s]):
-                best = min(layouts, key=lambda name: statistics.median(theirs[shape][name]))
+                best = faster(theirs[shape])
                 table.row(f"{shape} {direction}", kind, ours[shape], theirs[shape][best], work[shape],
                           f"{algorithm[shape]}, {best}")
     return table.conclude(1.0)
@@ -213,16 +218,16 @@ def conv(args):
 class Trained:
     """mnist-cnn, its loss and Adam, on one batch that stays on the device."""
 
-    def __init__(self, side, batch):
+    def __init__(self, side, batch, layout):
         n = torch.nn
         torch.manual_seed(0)
         self.model = n.Sequential(
             n.Conv2d(1, 64, 3, padding=1), n.ReLU(), n.Conv2d(64, 128, 3, padding=1), n.ReLU(), n.MaxPool2d(2),
-            n.Flatten(), n.Linear(25088, 1024), n.ReLU(), n.Dropout(0.5), n.Linear(1024, 10)).to(side)
+            n.Flatten(), n.Linear(25088, 1024), n.ReLU(), n.Dropout(0.5), n.Linear(1024, 10)).to(side, memory_format=layout)
         self.loss = n.CrossEntropyLoss()
         flags = dict(fused=True, capturable=True) if side == "cuda" else dict(fused=True)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=0.001, **flags)
-        self.x = torch.randn(batch, 1, 28, 28, device=side)
+        self.x = torch.randn(batch, 1, 28, 28, device=side).to(memory_format=layout)
         self.y = torch.randint(0, 10, (batch,), device=side)
 
     def forward(self):
@@ -236,13 +241,13 @@ class Trained:
         return value
 
 
-def eager(side, batch):
-    return Trained(side, batch).step
+def eager(side, batch, layout):
+    return Trained(side, batch, layout).step
 
 
-def graphed(side, batch):
+def graphed(side, batch, layout):
     """The whole step as one CUDA graph."""
-    state = Trained(side, batch)
+    state = Trained(side, batch, layout)
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -260,8 +265,8 @@ def graphed(side, batch):
     return run
 
 
-def compiled(side, batch):
-    state = Trained(side, batch)
+def compiled(side, batch, layout):
+    state = Trained(side, batch, layout)
     state.forward = torch.compile(state.forward, mode="reduce-overhead")
     for _ in range(3):
         state.step().item()
@@ -282,7 +287,7 @@ def alarm(seconds):
 
 
 def steps_timed(run, count):
-    """Each with its loss read, as ours reads it."""
+    """Each with its loss read before the next begins, as ours with --ahead=1."""
     times = []
     for _ in range(count):
         start = time.perf_counter()
@@ -304,21 +309,23 @@ def step(args):
                 if args.side == "cpu" and build is graphed:
                     raise RuntimeError("CUDA graphs are of GPUs")
                 with alarm(table.end - time.monotonic()):
-                    run = build(args.side, batch)
+                    runs = {layout: build(args.side, batch, LAYOUTS[layout]) for layout in LAYOUTS}
             except Exception as error:  # whatever a compiler may lack is a row less, not a failure of ours
                 why = (str(error).strip().splitlines() or [""])[0]
                 table.skip(f"{name}, batch {batch}: {type(error).__name__}: {why}"[:160])
                 continue
-            ours, theirs = [], []
+            ours, theirs = [], {layout: [] for layout in LAYOUTS}
             for _ in table.rounds():
                 rows = bench(args, table, "train", "mnist-cnn", "--steps", str(count + warmup), "--log-every", "1",
-                             "--batch", str(batch))
+                             "--ahead=1", "--batch", str(batch))
                 if rows is None:
                     return table.conclude(1.3)
                 ours += [r["seconds"] for r in rows if "loss" in r][warmup:]
-                theirs += steps_timed(run, count + warmup)[warmup:]
-            table.row(f"batch {batch}, {name}", "f32", ours, theirs)
-            del run
+                for layout, run in runs.items():
+                    theirs[layout] += steps_timed(run, count + warmup)[warmup:]
+            best = faster(theirs)
+            table.row(f"batch {batch}, {name}", "f32", ours, theirs[best], note=best)
+            del runs, run
     return table.conclude(1.3)
 
 
