@@ -42,9 +42,12 @@ pkglib_LTLIBRARIES += %D%/cuda.la
     backends/common/libcommon.la $(DL_LIBS) $(PTHREAD_LIBS) $(MATH_LIBS)
 EXTRA_DIST += %D%/plugin.map
 
-# A plugin is found by its .so; libtool's .la beside it would say nothing to anyone.
+# A plugin is found by its .so; libtool's .la beside it would say nothing to anyone. Folders that are ours alone go with
+# what is in them.
 plugin_names = cpu reference sim opencl cuda
 install-exec-hook:
 	for name in $(plugin_names); do rm -f "$(DESTDIR)$(pkglibdir)/$$name.la"; done
 uninstall-hook:
 	for name in $(plugin_names); do rm -f "$(DESTDIR)$(pkglibdir)/$$name.so"; done
+	find "$(DESTDIR)$(examplesdir)" -depth -type d -exec rmdir {} + 2>/dev/null || :
+	for folder in "$(pkglibdir)" "$(pkgincludedir)" "$(cmakedir)" "$(docdir)"; do rmdir "$(DESTDIR)$$folder" || :; done 2>/dev/null
