@@ -234,7 +234,7 @@ int data_check(const bench_options *o)
     if (o->argc != 1)
         return complain(EXIT_USAGE, o->argc ? "one MODEL; a text with blanks goes in quotes" : "which MODEL?");
     if (o->type == CEK_U8 || o->type == CEK_I32)
-        return complain(EXIT_NO_DEVICE, "--dtype=%s: networks compute in f32, f64, bf16 and f16",
+        return complain(EXIT_NO_DEVICE, "--dtype=%s: networks compute in f32, bf16, f16 and f64",
                         cek_dtype_name(o->type));
     if (o->input_count)
         return EXIT_OK;
