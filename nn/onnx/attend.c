@@ -26,6 +26,7 @@ static cek_status heads_split(cek__onnx_call *c, int64_t heads, int *flow)
     cek_status st;
     cek__dims dims = *cek__call_dims(c, *flow);
 
+    CEK_TRY(cek__call_apart(c, *flow, 2));
     if (heads < 1 || dims.size[2] % heads)
         CEK_FAIL(CEK_BAD_INPUT, "%lld heads of %lld numbers", (long long)heads, (long long)dims.size[2]);
     dims.rank = 4;

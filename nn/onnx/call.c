@@ -347,6 +347,12 @@ cek_status cek__call_axis(int64_t axis, int rank, int *out)
     return CEK_OK;
 }
 
+cek_status cek__call_apart(const cek__onnx_call *c, int flow, int axis)
+{
+    return cek__call_dims(c, flow)->samples >> axis & 1 ? cek__fail(CEK_UNSUPPORTED, "axis %d counts samples", axis)
+                                                        : CEK_OK;
+}
+
 cek_status cek__call_axes(const int64_t *list, int count, int rank, uint32_t *mask)
 {
     cek_status st = CEK_OK;

@@ -71,6 +71,8 @@ CEK__CHECKED cek_status cek__call_ints(const cek__onnx_call *c, const char *name
 const cek__dims *cek__call_dims(const cek__onnx_call *c, int flow);
 /* An axis from 0 to below `rank`, counted from the end where it is negative. */
 CEK__CHECKED cek_status cek__call_axis(int64_t axis, int rank, int *out);
+/* CEK_UNSUPPORTED of an axis that counts samples: none of them is known by its place. */
+CEK__CHECKED cek_status cek__call_apart(const cek__onnx_call *c, int flow, int axis);
 /* The axes that a list names, as a mask. */
 CEK__CHECKED cek_status cek__call_axes(const int64_t *list, int count, int rank, uint32_t *mask);
 /* A chain over flows, which gives the first output. */

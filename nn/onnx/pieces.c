@@ -17,6 +17,7 @@ cek_status cek__onnx_split(cek__onnx_call *c)
 
     CEK_TRY(cek__call_flow(c, 0, &x));
     CEK_TRY(cek__call_axis(cek__call_int(c, "axis", 0), cek__call_dims(c, x)->rank, &axis));
+    CEK_TRY(cek__call_apart(c, x, axis));
     all = cek__call_dims(c, x)->size[axis];
     if (count > CEK__CALL_OUTPUTS)
         CEK_FAIL(CEK_UNSUPPORTED, "%d outputs, there are at most %d", count, CEK__CALL_OUTPUTS);
@@ -32,6 +33,9 @@ cek_status cek__onnx_split(cek__onnx_call *c)
             CEK_TRY(cek__slice(c->graph, x, axis, first, sizes[i], &c->out[i]));
         first += sizes[i];
     }
+    if (first != all)
+        CEK_FAIL(CEK_BAD_INPUT, "pieces of %lld elements in all, axis %d has %lld", (long long)first, axis,
+                 (long long)all);
 out:
     return st;
 }
@@ -70,8 +74,8 @@ static cek_status axis_cut(cek__onnx_call *c, int x, int axis, int64_t start, in
     if (samples && start == 0 && step == 1 && end >= INT32_MAX)
         return CEK_OK; /* all of them */
     if (samples)
-        return cek__fail(CEK_UNSUPPORTED, "axis %d counts samples", axis);
-    start = clamped(start < 0 ? start + size : start, step > 0 ? 0 : -1, step > 0 ? size : size - 1);
+        return cek__call_apart(c, x, axis);
+    start = clamped(start < 0 ? start + size : start, 0, step > 0 ? size : size - 1);
     end = clamped(end < 0 ? end + size : end, step > 0 ? 0 : -1, size);
     step = clamped(step, -size - 1, size + 1);
     count = step > 0 ? (end - start + step - 1) / step : (start - end - step - 1) / -step;
@@ -228,6 +232,7 @@ cek_status cek__onnx_gather(cek__onnx_call *c)
 
     CEK_TRY(cek__call_weight(c, 0, &x));
     CEK_TRY(cek__call_axis(cek__call_int(c, "axis", 0), cek__call_dims(c, x)->rank, &axis));
+    CEK_TRY(cek__call_apart(c, x, axis));
     if (cek__call_has(c, 1) && cek__call_known(c, 1, &known) == CEK_OK) {
         CEK_TRY(known_gather(c, x, axis, known, &x));
         return axis_replace(c, x, axis, (int)known->rank, known->shape, &c->out[0]);

@@ -279,6 +279,21 @@ START_TEST(what_attention_has_no_part_for_is_refused)
 }
 END_TEST
 
+/* Of x [2,3,N] the numbers of each head. */
+START_TEST(heads_of_a_width_that_counts_samples_are_refused)
+{
+    message g = { .size = 0 }, node = node_of("Attention", NAMES("x", "x", "x"), NAMES("y"));
+    cek_model *model;
+
+    put_whole(&node, "q_num_heads", 1);
+    put_whole(&node, "kv_num_heads", 1);
+    put_message(&g, 1, &node);
+    ends_put(&g, 3, SHAPE(2, 3, 0));
+    assert_fails(cek_model_read_onnx(written(&g), NULL, &model), CEK_UNSUPPORTED, "Attention y",
+                 "axis 2 counts samples");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("onnx_attend");
@@ -288,6 +303,7 @@ int main(void)
     tcase_add_loop_test(all, attention_is_that_of_the_formula, 0, COUNT(attentions));
     tcase_add_loop_test(all, a_mask_of_truths_is_one_whatever_gives_it, 0, COUNT(masks));
     tcase_add_test(all, what_attention_has_no_part_for_is_refused);
+    tcase_add_test(all, heads_of_a_width_that_counts_samples_are_refused);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }

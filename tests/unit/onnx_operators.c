@@ -187,6 +187,7 @@ static const struct move {
     { "Slice", 2, { 0, 4 }, 2, { { 1, { 1 } }, { 1, { 3 } }, { 1, { 1 } } }, { { 0 } }, 4, { 1, 2, 5, 6 } },
     { "Slice", 2, { 0, 4 }, 2, { { 1, { -1 } }, { 1, { -9 } }, { 1, { 1 } }, { 1, { -2 } } }, { { 0 } }, 4,
       { 3, 1, 7, 5 } },
+    { "Slice", 2, { 0, 4 }, 2, { { 1, { -9 } }, { 1, { -9 } }, { 1, { 1 } }, { 1, { -1 } } }, { { 0 } }, 2, { 0, 4 } },
     { "Slice", 2, { 0, 5 }, 2, { { 1, { 0 } }, { 1, { 9 } }, { 1, { 1 } }, { 1, { 2 } } }, { { 0 } }, 6,
       { 0, 2, 4, 5, 7, 9 } },
     { "Gather", 2, { 0, 3 }, 2, { { 4, { 2, 0, 1, -1 } } }, { { "axis", 1 } }, 8, { 2, 0, 1, 2, 5, 3, 4, 5 } },
@@ -240,6 +241,30 @@ START_TEST(an_operator_that_moves_or_sums_gives_what_onnx_says)
     ck_assert_int_eq(predicted(&g, x, m->samples, y), m->count);
     for (int i = 0; i < m->count; i++)
         ck_assert_double_eq((double)y[i], m->y[i]);
+}
+END_TEST
+
+/* The first of two pieces, of as many elements as `sizes` says where it has some. */
+static message split_of(const int64_t *sizes, int64_t axis)
+{
+    message g = { .size = 0 }, node = node_of("Split", sizes ? NAMES("x", "sizes") : NAMES("x"), NAMES("y", "z"));
+    message part = list_of("sizes", sizes ? sizes : SHAPE(0, 0), 2);
+
+    put_whole(&node, "axis", axis);
+    put_message(&g, 1, &node);
+    put_message(&g, 5, &part);
+    return g;
+}
+
+START_TEST(samples_that_are_split_are_a_whole_batch)
+{
+    static const float x[8] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    message g = split_of(_i ? SHAPE(1, 3) : NULL, 0);
+    float y[MOST];
+
+    ends_put(&g, 2, SHAPE(4, 2));
+    ck_assert_int_eq(predicted(&g, x, 1, y), _i ? 2 : 4);
+    ck_assert_mem_eq(y, x, (_i ? 2 : 4) * sizeof *x);
 }
 END_TEST
 
@@ -445,6 +470,33 @@ static void refused(const message *graph, const char *node, const char *cause)
     assert_fails(cek_model_read_onnx(written(graph), NULL, &model), CEK_UNSUPPORTED, node, cause);
 }
 
+START_TEST(pieces_of_any_number_of_samples_are_refused)
+{
+    message g = _i ? (message){ .size = 0 } : split_of(NULL, 0),
+            node = node_of("Gather", NAMES("x", "zero"), NAMES("y"));
+    message part = list_of("zero", SHAPE(0), 1);
+
+    if (_i)
+        put_message(&g, 1, &node);
+    put_message(&g, 5, &part);
+    ends_put(&g, 2, SHAPE(0, 2));
+    refused(&g, _i ? "Gather y" : "Split y", "axis 0 counts samples");
+}
+END_TEST
+
+START_TEST(pieces_that_are_not_the_whole_are_refused)
+{
+    static const int64_t sizes[][2] = { { 1, 2 }, { 2, 3 }, { 5, -1 } };
+    message g = split_of(sizes[_i], 1);
+    cek_model *model;
+
+    ends_put(&g, 2, SHAPE(0, 4));
+    ck_assert_int_ne(cek_model_read_onnx(written(&g), NULL, &model), CEK_OK);
+    ck_assert_ptr_nonnull(strstr(cek_error_text(),
+                                 _i ? "are not there along axis 1" : "3 elements in all, axis 1 has 4"));
+}
+END_TEST
+
 /* 2^40 weights that are one number: what windows so wide take of the padding does not fit 63 bits
  * with every dilation. */
 START_TEST(a_window_that_is_too_wide_is_refused)
@@ -529,6 +581,7 @@ int main(void)
     tcase_add_loop_test(all, an_operator_of_one_computes_its_function, 0, COUNT(functions));
     tcase_add_loop_test(all, a_remainder_is_exact, 0, 2);
     tcase_add_loop_test(all, an_operator_that_moves_or_sums_gives_what_onnx_says, 0, COUNT(moves));
+    tcase_add_loop_test(all, samples_that_are_split_are_a_whole_batch, 0, 2);
     tcase_add_test(all, elements_are_gathered_along_an_axis_in_the_middle);
     tcase_add_test(all, elements_are_gathered_by_indices_that_are_computed);
     tcase_add_test(all, windows_may_have_gaps);
@@ -536,6 +589,8 @@ int main(void)
     tcase_add_test(all, a_loss_of_scores_tells_the_probabilities_too);
     tcase_add_loop_test(all, whole_numbers_name_rows_when_they_were_changed, 0, COUNT(wholes));
     tcase_add_loop_test(all, whole_numbers_stay_such, 0, COUNT(wholes));
+    tcase_add_loop_test(all, pieces_of_any_number_of_samples_are_refused, 0, 2);
+    tcase_add_loop_test(all, pieces_that_are_not_the_whole_are_refused, 0, 3);
     tcase_add_test(all, a_window_that_is_too_wide_is_refused);
     tcase_add_test(all, an_index_that_depends_on_the_batch_is_refused);
     tcase_add_test(all, an_axis_too_long_for_indices_from_its_end_is_refused);
