@@ -85,7 +85,7 @@ cek_status cek__onnx_formula(cek__onnx_call *c)
     /* value 0 is x, the n-th instruction gives value n + 1 */
     static const struct {
         uint32_t count;
-        instruction code[8];
+        instruction code[5];
     } formulas[] = {
         [CEK__FORMULA_CEIL] = { 3,
           { { .code = CEK_PW_NEG }, { .code = CEK_PW_FLOOR, .a = 1 }, { .code = CEK_PW_NEG, .a = 2 } } },
@@ -95,19 +95,10 @@ cek_status cek__onnx_formula(cek__onnx_call *c)
                                          { .code = CEK_PW_DIV, .a = 0, .b = 2 } } },
         [CEK__FORMULA_TAN] = { 3,
           { { .code = CEK_PW_SIN }, { .code = CEK_PW_COS }, { .code = CEK_PW_DIV, .a = 1, .b = 2 } } },
-        [CEK__FORMULA_SINH] = { 5, { { .code = CEK_PW_EXPM1 }, { .code = CEK_PW_NEG }, { .code = CEK_PW_EXPM1, .a = 2 },
-                                     { .code = CEK_PW_SUB, .a = 1, .b = 3 },
-                                       { .code = CEK_PW_MUL_IMM, .a = 4, .imm = 0.5 } } },
-        [CEK__FORMULA_COSH] = { 5, { { .code = CEK_PW_EXP }, { .code = CEK_PW_NEG }, { .code = CEK_PW_EXP, .a = 2 },
-                                     { .code = CEK_PW_ADD, .a = 1, .b = 3 },
-                                       { .code = CEK_PW_MUL_IMM, .a = 4, .imm = 0.5 } } },
         [CEK__FORMULA_ATANH] = { 5,
           { { .code = CEK_PW_LOG1P }, { .code = CEK_PW_NEG }, { .code = CEK_PW_LOG1P, .a = 2 },
                                       { .code = CEK_PW_SUB, .a = 1, .b = 3 },
                                         { .code = CEK_PW_MUL_IMM, .a = 4, .imm = 0.5 } } },
-        [CEK__FORMULA_ACOSH] = { 5, { { .code = CEK_PW_MUL }, { .code = CEK_PW_ADD_IMM, .a = 1, .imm = -1 },
-                                      { .code = CEK_PW_SQRT, .a = 2 }, { .code = CEK_PW_ADD, .a = 0, .b = 3 },
-                                      { .code = CEK_PW_LOG, .a = 4 } } },
         [CEK__FORMULA_NOT] = { 2, { { .code = CEK_PW_NEG }, { .code = CEK_PW_ADD_IMM, .a = 1, .imm = 1 } } },
         [CEK__FORMULA_IS_NAN] = { 3, { { .code = CEK_PW_EQUAL }, { .code = CEK_PW_NEG, .a = 1 },
                                        { .code = CEK_PW_ADD_IMM, .a = 2, .imm = 1 } } },
@@ -116,23 +107,97 @@ cek_status cek__onnx_formula(cek__onnx_call *c)
     return chain_of(c, 1, formulas[c->argument].count, formulas[c->argument].code);
 }
 
-/* sign(x) log1p(|x| + x^2 / (1 + sqrt(x^2 + 1))) */
-cek_status cek__onnx_asinh(cek__onnx_call *c)
+/* e^88 is a float, of half of which more can be had: sinh and cosh of m, which is x within 88 of 0, times exp(|x| - 88)
+ * where that is above 0, as they grow from there on. */
+cek_status cek__onnx_sinh(cek__onnx_call *c)
 {
+    const bool even = c->argument; /* cosh */
     const instruction code[] = {
+        { .code = CEK_PW_CONST, .imm = 88 },
+        { .code = CEK_PW_MIN, .a = 0, .b = 1 },
+        { .code = CEK_PW_CONST, .imm = -88 },
+        { .code = CEK_PW_MAX, .a = 2, .b = 3 }, /* 4: m */
+        { .code = even ? CEK_PW_EXP : CEK_PW_EXPM1, .a = 4 },
+        { .code = CEK_PW_NEG, .a = 4 },
+        { .code = even ? CEK_PW_EXP : CEK_PW_EXPM1, .a = 6 },
+        { .code = even ? CEK_PW_ADD : CEK_PW_SUB, .a = 5, .b = 7 },
+        { .code = CEK_PW_MUL_IMM, .a = 8, .imm = 0.5 },
         { .code = CEK_PW_ABS },
-        { .code = CEK_PW_MUL },
-        { .code = CEK_PW_ADD_IMM, .a = 2, .imm = 1 },
-        { .code = CEK_PW_SQRT, .a = 3 },
-        { .code = CEK_PW_ADD_IMM, .a = 4, .imm = 1 },
-        { .code = CEK_PW_DIV, .a = 2, .b = 5 },
-        { .code = CEK_PW_ADD, .a = 1, .b = 6 },
-        { .code = CEK_PW_LOG1P, .a = 7 },
-        { .code = CEK_PW_SIGN },
-        { .code = CEK_PW_MUL, .a = 8, .b = 9 },
+        { .code = CEK_PW_ADD_IMM, .a = 10, .imm = -88 },
+        { .code = CEK_PW_RELU, .a = 11 },
+        { .code = CEK_PW_EXP, .a = 12 },
+        { .code = CEK_PW_MUL, .a = 9, .b = 13 },
     };
 
     return chain_of(c, 1, COUNT(code), code);
+}
+
+/* From here on, whose square is far from the largest float, both grow as ln x, but for 2^-34. */
+#define LOGARITHM 0x1p16
+
+/* y + ln(|x| / LOGARITHM) where that is above 0. */
+static cek_status grown(cek__onnx_call *c, uint32_t count, const instruction *code)
+{
+    static const instruction more[] = {
+        { .code = CEK_PW_ABS, .a = 0 },
+        { .code = CEK_PW_MUL_IMM, .a = 2, .imm = 1 / LOGARITHM },
+        { .code = CEK_PW_CONST, .imm = 1 },
+        { .code = CEK_PW_MAX, .a = 3, .b = 4 },
+        { .code = CEK_PW_LOG, .a = 5 },
+        { .code = CEK_PW_ADD, .a = 1, .b = 6 },
+    };
+    cek_status st;
+    int x;
+
+    CEK_TRY(cek__call_flow(c, 0, &x));
+    CEK_TRY(cek__call_chain(c, 1, &x, count, code));
+    st = cek__call_chain(c, 2, (int[]){ x, c->out[0] }, COUNT(more), more);
+out:
+    return st;
+}
+
+/* sign(x) log1p(a + a^2 / (1 + sqrt(a^2 + 1))) of a = |x| */
+cek_status cek__onnx_asinh(cek__onnx_call *c)
+{
+    static const instruction code[] = {
+        { .code = CEK_PW_ABS },
+        { .code = CEK_PW_CONST, .imm = LOGARITHM },
+        { .code = CEK_PW_MIN, .a = 1, .b = 2 },
+        { .code = CEK_PW_MUL, .a = 3, .b = 3 },
+        { .code = CEK_PW_ADD_IMM, .a = 4, .imm = 1 },
+        { .code = CEK_PW_SQRT, .a = 5 },
+        { .code = CEK_PW_ADD_IMM, .a = 6, .imm = 1 },
+        { .code = CEK_PW_DIV, .a = 4, .b = 7 },
+        { .code = CEK_PW_ADD, .a = 3, .b = 8 },
+        { .code = CEK_PW_LOG1P, .a = 9 },
+    };
+    static const instruction sign[] = { { .code = CEK_PW_SIGN }, { .code = CEK_PW_MUL, .a = 1, .b = 2 } };
+    cek_status st;
+    int x;
+
+    CEK_TRY(cek__call_flow(c, 0, &x));
+    CEK_TRY(grown(c, COUNT(code), code));
+    st = cek__call_chain(c, 2, (int[]){ x, c->out[0] }, COUNT(sign), sign);
+out:
+    return st;
+}
+
+/* log1p(t + sqrt(t) sqrt(t + 2)) of t = x - 1 */
+cek_status cek__onnx_acosh(cek__onnx_call *c)
+{
+    static const instruction code[] = {
+        { .code = CEK_PW_CONST, .imm = LOGARITHM },
+        { .code = CEK_PW_MIN, .a = 0, .b = 1 },
+        { .code = CEK_PW_ADD_IMM, .a = 2, .imm = -1 },
+        { .code = CEK_PW_SQRT, .a = 3 },
+        { .code = CEK_PW_ADD_IMM, .a = 3, .imm = 2 },
+        { .code = CEK_PW_SQRT, .a = 5 },
+        { .code = CEK_PW_MUL, .a = 4, .b = 6 },
+        { .code = CEK_PW_ADD, .a = 3, .b = 7 },
+        { .code = CEK_PW_LOG1P, .a = 8 },
+    };
+
+    return grown(c, COUNT(code), code);
 }
 
 /* To the nearest whole number, halves to the even one: floor f, f + 1 above the middle, in the middle the even
@@ -149,9 +214,9 @@ cek_status cek__onnx_round(cek__onnx_call *c)
         { .code = CEK_PW_FLOOR, .a = 6 },                /* 7 */
         { .code = CEK_PW_SUB, .a = 6, .b = 7 },          /* 8: 0.5 of an odd one */
         { .code = CEK_PW_ADD, .a = 8, .b = 8 },          /* 9: 1 */
-        { .code = CEK_PW_MUL, .a = 5, .b = 9 },          /* 10 */
-        { .code = CEK_PW_ADD, .a = 1, .b = 4 },          /* 11 */
-        { .code = CEK_PW_ADD, .a = 11, .b = 10 },
+        { .code = CEK_PW_ADD, .a = 1, .b = 9 },          /* 10 */
+        { .code = CEK_PW_ADD, .a = 1, .b = 4 },          /* 11: of an infinity too, above which nothing is known */
+        { .code = CEK_PW_SELECT, .a = 5, .b = 10, .c = 11 },
     };
 
     return chain_of(c, 1, COUNT(code), code);
@@ -397,6 +462,27 @@ static cek_status two(cek__onnx_call *c, uint32_t code, int a, int b, int *out)
     return cek__graph_add(c->graph, &part, out);
 }
 
+/* Whole numbers to a power that is none, cut off; what lies below a whole one by no more than POW errs is that one. */
+static cek_status power_cut(cek__onnx_call *c, const int *x)
+{
+    const cek__part part = { .kind = CEK__PART_CHAIN,
+                             .inputs = 2,
+                             .input = { x[0], x[1] },
+                             .type = CEK_I32,
+                             .chain = { 9,
+                                        { { .code = CEK_PW_POW, .a = 0, .b = 1 },
+                                          { .code = CEK_PW_ABS, .a = 2 },
+                                          { .code = CEK_PW_MUL_IMM, .a = 3, .imm = CEK_ULP_POW * 0x1p-23 },
+                                          { .code = CEK_PW_CONST, .imm = 0.25 }, /* a large one is whole already */
+                                          { .code = CEK_PW_MIN, .a = 4, .b = 5 },
+                                          { .code = CEK_PW_ADD, .a = 3, .b = 6 },
+                                          { .code = CEK_PW_FLOOR, .a = 7 },
+                                          { .code = CEK_PW_SIGN, .a = 2 },
+                                          { .code = CEK_PW_MUL, .a = 8, .b = 9 } } } };
+
+    return cek__graph_add(c->graph, &part, &c->out[0]);
+}
+
 cek_status cek__onnx_binary(cek__onnx_call *c)
 {
     cek_status st;
@@ -404,6 +490,8 @@ cek_status cek__onnx_binary(cek__onnx_call *c)
 
     CEK_TRY(cek__call_flow(c, 0, &x[0]));
     CEK_TRY(cek__call_flow(c, 1, &x[1]));
+    if (c->argument == CEK_PW_POW && whole_numbers(c, x[0]) && !whole_numbers(c, x[1]))
+        return power_cut(c, x);
     st = two(c, c->argument, x[0], x[1], &c->out[0]);
 out:
     return st;

@@ -9,7 +9,7 @@ enum { FIRST, SECOND, NAMED, BOOL, INT64 };
 /* clang-format off */
 static const cek__onnx_operator operators[] = {
     { "Abs", cek__onnx_apply, CEK_PW_ABS, FIRST },
-    { "Acosh", cek__onnx_formula, CEK__FORMULA_ACOSH, FIRST },
+    { "Acosh", cek__onnx_acosh, 0, FIRST },
     { "Add", cek__onnx_binary, CEK_PW_ADD, FIRST },
     { "And", cek__onnx_binary, CEK_PW_MUL, BOOL },
     { "ArgMax", cek__onnx_arg, CEK_ARG_MAX, INT64 },
@@ -29,7 +29,7 @@ static const cek__onnx_operator operators[] = {
     { "Conv", cek__onnx_conv, 0, FIRST },
     { "ConvTranspose", cek__onnx_conv_transposed, 0, FIRST },
     { "Cos", cek__onnx_apply, CEK_PW_COS, FIRST },
-    { "Cosh", cek__onnx_formula, CEK__FORMULA_COSH, FIRST },
+    { "Cosh", cek__onnx_sinh, 1, FIRST },
     { "DepthToSpace", cek__onnx_depth_to_space, 0, FIRST },
     { "Div", cek__onnx_binary, CEK_PW_DIV, FIRST },
     { "Dropout", cek__onnx_dropout, 0, FIRST },
@@ -103,7 +103,7 @@ static const cek__onnx_operator operators[] = {
     { "Sigmoid", cek__onnx_apply, CEK_PW_SIGMOID, FIRST },
     { "Sign", cek__onnx_apply, CEK_PW_SIGN, FIRST },
     { "Sin", cek__onnx_apply, CEK_PW_SIN, FIRST },
-    { "Sinh", cek__onnx_formula, CEK__FORMULA_SINH, FIRST },
+    { "Sinh", cek__onnx_sinh, 0, FIRST },
     { "Slice", cek__onnx_slice, 0, FIRST },
     { "Softmax", cek__onnx_softmax, 0, FIRST },
     { "SoftmaxCrossEntropyLoss", cek__onnx_class_loss, 1, FIRST },

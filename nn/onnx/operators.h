@@ -27,10 +27,7 @@ enum {
     CEK__FORMULA_RECIPROCAL,
     CEK__FORMULA_SOFTSIGN,
     CEK__FORMULA_TAN,
-    CEK__FORMULA_SINH,
-    CEK__FORMULA_COSH,
     CEK__FORMULA_ATANH,
-    CEK__FORMULA_ACOSH,
     CEK__FORMULA_NOT,
     CEK__FORMULA_IS_NAN
 };
@@ -54,7 +51,9 @@ cek_status cek__onnx_apply(cek__onnx_call *c); /* argument: an instruction of on
 cek_status cek__onnx_identity(cek__onnx_call *c);
 cek_status cek__onnx_dropout(cek__onnx_call *c);
 cek_status cek__onnx_formula(cek__onnx_call *c);
+cek_status cek__onnx_sinh(cek__onnx_call *c); /* 1: cosh */
 cek_status cek__onnx_asinh(cek__onnx_call *c);
+cek_status cek__onnx_acosh(cek__onnx_call *c);
 cek_status cek__onnx_round(cek__onnx_call *c);
 cek_status cek__onnx_is_inf(cek__onnx_call *c);
 cek_status cek__onnx_activation(cek__onnx_call *c);

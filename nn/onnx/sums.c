@@ -125,13 +125,20 @@ static const struct {
     [CEK__SUM_LOG_EXP] = { CEK_PW_EXP, CEK_REDUCE_SUM, CEK_PW_LOG },
 };
 
-/* ln of the sum of exp(x - m), plus m, which is the largest: nothing overflows. */
+/* ln of the sum of exp(x - m), plus m: nothing overflows, since that is the largest, or 0 where that is not finite. */
 static cek_status log_sum_exp(cek__onnx_call *c, int x, uint32_t axes)
 {
+    static const instruction finite[] = { { .code = CEK_PW_ABS },
+                                          { .code = CEK_PW_CONST, .imm = INFINITY },
+                                          { .code = CEK_PW_LESS, .a = 1, .b = 2 },
+                                          { .code = CEK_PW_CONST },
+                                          { .code = CEK_PW_SELECT, .a = 3, .b = 0, .c = 4 } };
     cek_status st;
     int most, kept;
 
     CEK_TRY(cek__reduce(c->graph, x, CEK_REDUCE_MAX, axes, &most));
+    CEK_TRY(cek__call_chain(c, 1, &most, 5, finite));
+    most = c->out[0];
     CEK_TRY(cek__keep(c->graph, most, x, axes, &kept));
     CEK_TRY(cek__chain(c->graph, CEK_PW_SUB, x, kept, &x));
     CEK_TRY(cek__chain(c->graph, CEK_PW_EXP, x, CEK__NOTHING, &x));
@@ -151,6 +158,8 @@ cek_status cek__onnx_reduce(cek__onnx_call *c)
     CEK_TRY(cek__call_flow(c, 0, &x));
     CEK_TRY(axes_take(c, cek__call_dims(c, x)->rank, &axes));
     y = x;
+    if (!axes && sums[c->argument].behind && c->graph->flows[x].type == CEK_I32)
+        CEK_FAIL(CEK_UNSUPPORTED, "of integers: cast them before");
     if (sums[c->argument].before && (c->argument != CEK__SUM_LOG_EXP || !axes))
         CEK_TRY(cek__chain(c->graph, sums[c->argument].before, y, CEK__NOTHING, &y));
     if (axes && c->argument == CEK__SUM_LOG_EXP) {

@@ -131,6 +131,55 @@ START_TEST(an_operator_of_one_computes_its_function)
 }
 END_TEST
 
+/* Where what stands between is far larger, or infinite; a few roundings of the result. */
+static const struct {
+    const char *op;
+    double (*expected)(double x);
+    float x[6];
+} edges[] = { { "Asinh", asinh, { 1e20f, -3.4e38f, INFINITY, -INFINITY, 65000, 66000 } },
+              { "Acosh", acosh, { 1e20f, 3.4e38f, INFINITY, 2, 1.0001f, -3e6f } },
+              { "Sinh", sinh, { 89, -89, 1e-6f, 88.5f, INFINITY, -INFINITY } },
+              { "Cosh", cosh, { 89, -89, 1e-6f, 88.5f, INFINITY, -INFINITY } },
+              { "Round", rint, { INFINITY, -INFINITY, 3.5f, -1e30f, NAN, 8388609 } } };
+
+START_TEST(an_operator_of_one_computes_its_function_to_the_end)
+{
+    message g = { .size = 0 }, node = node_of(edges[_i].op, NAMES("x"), NAMES("y"));
+    float y[MOST];
+
+    put_message(&g, 1, &node);
+    ends_put(&g, 2, SHAPE(0, 2));
+    ck_assert_int_eq(predicted(&g, edges[_i].x, 3, y), 6);
+    for (int i = 0; i < 6; i++) {
+        const double expected = edges[_i].expected((double)edges[_i].x[i]);
+
+        if (isnan(expected))
+            ck_assert_float_nan(y[i]);
+        else if (isinf(expected))
+            ck_assert_double_eq((double)y[i], expected);
+        else
+            ck_assert_double_eq_tol((double)y[i], expected, 16 * 0x1p-24 * fabs(expected));
+    }
+}
+END_TEST
+
+START_TEST(a_sum_of_exponentials_may_be_none_or_infinite)
+{
+    static const float x[6] = { -INFINITY, -INFINITY, INFINITY, 1, 1000, 1000 };
+    message g = { .size = 0 }, node = node_of("ReduceLogSumExp", NAMES("x", "one"), NAMES("y"));
+    message part = list_of("one", SHAPE(1), 1);
+    float y[MOST];
+
+    put_message(&g, 1, &node);
+    put_message(&g, 5, &part);
+    ends_put(&g, 2, SHAPE(0, 2));
+    ck_assert_int_eq(predicted(&g, x, 3, y), 3);
+    ck_assert_double_eq((double)y[0], -INFINITY);
+    ck_assert_double_eq((double)y[1], INFINITY);
+    ck_assert_double_eq_tol((double)y[2], 1000 + log(2), 0x1p-14);
+}
+END_TEST
+
 /* As C has it; NaN where y goes into x 2^32 times. Without fmod (1) the sign is that of y. */
 START_TEST(a_remainder_is_exact)
 {
@@ -461,6 +510,33 @@ START_TEST(whole_numbers_stay_such)
 }
 END_TEST
 
+/* Powers of whole numbers are such, too. */
+static const struct {
+    float exponent, x[4];
+    double y[4];
+} powers[] = { { 0.5f, { 9, 8, 2, 16777216 }, { 3, 2, 1, 4096 } },
+               { 2, { -9, 8, 0, 3375 }, { 81, 64, 0, 11390625 } },
+               { 3, { -5, 255, 1, 2 }, { -125, 16581375, 1, 8 } },
+               { -1, { 1, 2, -2, -1 }, { 1, 0, 0, -1 } } };
+
+START_TEST(a_power_of_a_whole_number_is_cut_off)
+{
+    message g = { .size = 0 }, node = node_of("Cast", NAMES("x"), NAMES("k")), part;
+    float y[MOST];
+
+    put_whole(&node, "to", INT64);
+    put_message(&g, 1, &node);
+    node = node_of("Pow", NAMES("k", "exponent"), NAMES("y"));
+    put_message(&g, 1, &node);
+    part = floats_of("exponent", 0, NULL, &powers[_i].exponent, 1);
+    put_message(&g, 5, &part);
+    ends_put(&g, 2, SHAPE(0, 2));
+    ck_assert_int_eq(predicted(&g, powers[_i].x, 2, y), 4);
+    for (int i = 0; i < 4; i++)
+        ck_assert_double_eq((double)y[i], powers[_i].y[i]);
+}
+END_TEST
+
 /* ---- what is refused ---- */
 
 static void refused(const message *graph, const char *node, const char *cause)
@@ -469,6 +545,24 @@ static void refused(const message *graph, const char *node, const char *cause)
 
     assert_fails(cek_model_read_onnx(written(graph), NULL, &model), CEK_UNSUPPORTED, node, cause);
 }
+
+/* With no axes, which are then none. */
+START_TEST(logarithms_and_roots_of_whole_numbers_are_refused)
+{
+    static const char *const ops[] = { "ReduceLogSum", "ReduceL2", "ReduceLogSumExp" };
+    message g = { .size = 0 }, node = node_of("Cast", NAMES("x"), NAMES("k"));
+    char label[32];
+
+    put_whole(&node, "to", INT64);
+    put_message(&g, 1, &node);
+    node = node_of(ops[_i], NAMES("k"), NAMES("y"));
+    put_whole(&node, "noop_with_empty_axes", 1);
+    put_message(&g, 1, &node);
+    ends_put(&g, 2, SHAPE(0, 2));
+    snprintf(label, sizeof label, "%s y", ops[_i]);
+    refused(&g, label, "of integers");
+}
+END_TEST
 
 START_TEST(pieces_of_any_number_of_samples_are_refused)
 {
@@ -579,6 +673,8 @@ int main(void)
 
     tcase_add_checked_fixture(all, set_up, tear_down);
     tcase_add_loop_test(all, an_operator_of_one_computes_its_function, 0, COUNT(functions));
+    tcase_add_loop_test(all, an_operator_of_one_computes_its_function_to_the_end, 0, COUNT(edges));
+    tcase_add_test(all, a_sum_of_exponentials_may_be_none_or_infinite);
     tcase_add_loop_test(all, a_remainder_is_exact, 0, 2);
     tcase_add_loop_test(all, an_operator_that_moves_or_sums_gives_what_onnx_says, 0, COUNT(moves));
     tcase_add_loop_test(all, samples_that_are_split_are_a_whole_batch, 0, 2);
@@ -589,6 +685,8 @@ int main(void)
     tcase_add_test(all, a_loss_of_scores_tells_the_probabilities_too);
     tcase_add_loop_test(all, whole_numbers_name_rows_when_they_were_changed, 0, COUNT(wholes));
     tcase_add_loop_test(all, whole_numbers_stay_such, 0, COUNT(wholes));
+    tcase_add_loop_test(all, a_power_of_a_whole_number_is_cut_off, 0, COUNT(powers));
+    tcase_add_loop_test(all, logarithms_and_roots_of_whole_numbers_are_refused, 0, 3);
     tcase_add_loop_test(all, pieces_of_any_number_of_samples_are_refused, 0, 2);
     tcase_add_loop_test(all, pieces_that_are_not_the_whole_are_refused, 0, 3);
     tcase_add_test(all, a_window_that_is_too_wide_is_refused);
