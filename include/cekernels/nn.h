@@ -172,11 +172,11 @@ typedef struct cek_onnx_options {
     const char *sizes;  /* of axes that the file has by name, but for the batch: "tokens=128,height=224" */
 } cek_onnx_options;
 /* cek_model_read_onnx - the model of an ONNX file (opset 13 and above; weights in it or beside it), to predict with and
- * to train on. Weights become parameters under their names in the file (what is not finite, and running statistics,
- * buffers), also where it computes something of weights alone; small shapes and constants are computed now. One number
- * is a constant. Where the file says what the module trained (PyTorch's default exporter does), that counts: buffers
- * are none of the parameters, and one number may be one. What a file has once is one parameter for all who read it:
- * exporters write equal weights once, those of an untrained network too (PyTorch's with optimize=False does not).
+ * to train on. Weights become parameters under their names in the file (what is not finite, running statistics and
+ * Constants, buffers), also where it computes something of weights alone; small shapes and constants are computed now.
+ * One number is a constant. Where the file says what the module trained (PyTorch's default exporter does), that counts:
+ * buffers are none of the parameters, and one number may be one. What a file has once is one parameter for all who read
+ * it: exporters write equal weights once, those of an untrained network too (PyTorch's with optimize=False does not).
  * `options` may be NULL. The batch is the axis of the input that has a name and no size in options->sizes, else the
  * first one, and whatever number it has there: where reshapes have that number among their sizes they are explained by
  * it. A file with numbers alone that cannot be explained so (it mixes samples) is a model whose one sample is the whole

@@ -58,7 +58,7 @@ typedef enum cek__onnx_role {
 typedef struct cek__onnx_value {
     const char *name;
     int node;            /* that gives it, or NONE; */
-    int tensor;          /* an initialiser, or NONE; */
+    int tensor;          /* an initialiser, or that of a Constant, or NONE; */
     int form;            /* an input's, or NONE */
     cek__onnx_role role; /* of an initialiser */
 } cek__onnx_value;

@@ -99,7 +99,7 @@ bool cek__fold_constant(const cek__fold_value *v)
 
 /* ---- operators that need no values ---- */
 
-/* The tensor in `value`, or the numbers in its other attributes. */
+/* The numbers in its attribute; of a tensor (onnx_names.c) they are taken when they are wanted. */
 static cek_status constant(cek__fold_call *c)
 {
     const cek__onnx *o = c->fold->onnx;
@@ -111,7 +111,6 @@ static cek_status constant(cek__fold_call *c)
         return cek__fold_bad(c, "it has not one value");
     length = (int64_t)a->count;
     switch (a->kind) {
-    case CEK__ONNX_ATTRIBUTE_TENSOR: return cek__fold_tensor(c, &o->tensors[a->tensor]);
     case CEK__ONNX_ATTRIBUTE_INT:
         CEK_TRY(cek__fold_make(c, CEK__ONNX_INT64, 0, NULL));
         c->out.numbers[0].constant = a->integer;

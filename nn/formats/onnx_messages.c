@@ -8,6 +8,8 @@
 
 #include "nn/formats/onnx_inside.h"
 
+#define OWN "ai.onnx" /* the domain of ONNX's own operators, where it is said */
+
 static cek_status broken(const cek__onnx_reader *r, const cek__wire *w)
 {
     return cek__fail(CEK_BAD_INPUT, "%s: not an ONNX file, or a damaged one: %s (byte %td)", r->o->path, w->cause,
@@ -24,6 +26,13 @@ static cek_status next(const cek__onnx_reader *r, cek__wire *w, cek__wire_field 
 static bool is(const cek__wire_field *f, uint32_t number, cek__wire_kind kind)
 {
     return f->number == number && f->kind == kind;
+}
+
+static bool spells(const cek__wire *bytes, const char *word)
+{
+    const size_t length = strlen(word);
+
+    return (size_t)(bytes->end - bytes->at) == length && memcmp(bytes->at, word, length) == 0;
 }
 
 /* A text that will have its 0 byte when all messages were read. */
@@ -94,7 +103,7 @@ static cek_status entry(cek__onnx_reader *r, cek__wire w, cek__onnx_source *s)
             CEK_TRY(text(r, &f.bytes, &value));
     }
     for (int i = 0; i < 3; i++)
-        if ((size_t)(key.end - key.at) == strlen(keys[i]) && memcmp(key.at, keys[i], strlen(keys[i])) == 0)
+        if (spells(&key, keys[i]))
             *(i == 0 ? &s->location : i == 1 ? &s->offset : &s->length) = value;
 out:
     return st;
@@ -246,7 +255,7 @@ static cek_status node(cek__onnx_reader *r, cek__wire w)
             CEK_TRY(text(r, &f.bytes, &made.name));
         else if (is(&f, 4, CEK__WIRE_BYTES))
             CEK_TRY(text(r, &f.bytes, &made.op));
-        else if (is(&f, 7, CEK__WIRE_BYTES))
+        else if (is(&f, 7, CEK__WIRE_BYTES) && !spells(&f.bytes, OWN))
             CEK_TRY(text(r, &f.bytes, &made.domain));
     }
     made.first_input = r->o->links_count;
@@ -347,13 +356,6 @@ out:
     return st;
 }
 
-static bool spells(const cek__wire *bytes, const char *word)
-{
-    const size_t length = strlen(word);
-
-    return (size_t)(bytes->end - bytes->at) == length && memcmp(bytes->at, word, length) == 0;
-}
-
 /* ValueInfoProto of what is no input or output: a name, and among its pairs (4) what PyTorch says of a weight. */
 static cek_status weight_info(cek__onnx_reader *r, cek__wire w)
 {
@@ -437,15 +439,13 @@ out:
 /* OperatorSetIdProto: the version of ONNX's own operators. */
 static cek_status opset(cek__onnx_reader *r, cek__wire w)
 {
-    static const char own[] = "ai.onnx";
     cek__wire domain;
     cek__wire_field f;
     bool more;
     cek_status st;
 
     CEK_TRY(within(r, w, 1, &domain));
-    if (domain.at != domain.end &&
-        ((size_t)(domain.end - domain.at) != sizeof own - 1 || memcmp(domain.at, own, sizeof own - 1) != 0))
+    if (domain.at != domain.end && !spells(&domain, OWN))
         goto out;
     for (;;) {
         CEK_TRY(next(r, &w, &f, &more));

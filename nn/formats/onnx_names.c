@@ -24,6 +24,22 @@ out:
     return st;
 }
 
+/* What a node is given whole by an attribute is a tensor of the file, as constants are: one number, or a buffer. */
+static cek__onnx_value given_by(cek__onnx *o, size_t n, const char *name)
+{
+    const cek__onnx_node *node = &o->nodes[n];
+    const cek__onnx_attribute *a = node->attributes == 1 ? &o->attributes[node->first_attribute] : NULL;
+    cek__onnx_value v = { .name = name, .node = (int)n, .tensor = CEK__ONNX_NONE, .form = CEK__ONNX_NONE };
+
+    if (a == NULL || a->kind != CEK__ONNX_ATTRIBUTE_TENSOR || strcmp(node->op, "Constant") != 0 || *node->domain ||
+        node->outputs != 1)
+        return v;
+    v.tensor = a->tensor;
+    v.role = o->tensors[a->tensor].count > 1 ? CEK__ONNX_ROLE_BUFFER : CEK__ONNX_ROLE_NONE;
+    o->tensors[a->tensor].name = name;
+    return v;
+}
+
 /* Everything that is given: weights, inputs, what nodes give. */
 static cek_status values_list(cek__onnx_reader *r)
 {
@@ -45,9 +61,7 @@ static cek_status values_list(cek__onnx_reader *r)
             const cek__onnx_link *link = &o->links[o->nodes[n].first_output + i];
 
             if (link->name[0] != '\0')
-                CEK_TRY(value_add(
-                    o, (cek__onnx_value){
-                           .name = link->name, .node = (int)n, .tensor = CEK__ONNX_NONE, .form = CEK__ONNX_NONE }));
+                CEK_TRY(value_add(o, given_by(o, n, link->name)));
         }
 out:
     return st;

@@ -28,23 +28,28 @@ static cek_status output_find(const cek__onnx_reading *i, const cek__onnx_link *
                      i->options->output ? i->options->output : "");
 }
 
+/* By one more; a value that is a tensor needs nothing. */
+static void value_mark(cek__onnx_reading *i, int value)
+{
+    const cek__onnx_value *v = &i->shared.onnx->values[value];
+
+    i->shared.readers[value]++;
+    if (v->node != CEK__ONNX_NONE && v->tensor == CEK__ONNX_NONE)
+        i->needed[v->node] = true;
+}
+
 /* Every node stands behind those that it reads. */
 static void needed_mark(cek__onnx_reading *i, int output)
 {
     const cek__onnx *o = i->shared.onnx;
 
-    i->shared.readers[output] = 1;
-    if (o->values[output].node != CEK__ONNX_NONE)
-        i->needed[o->values[output].node] = true;
+    value_mark(i, output);
     for (size_t n = o->nodes_count; n-- > 0;)
         for (size_t k = 0; i->needed[n] && k < o->nodes[n].inputs; k++) {
             int value = o->links[o->nodes[n].first_input + k].value;
 
-            if (value == CEK__ONNX_NONE)
-                continue;
-            i->shared.readers[value]++;
-            if (o->values[value].node != CEK__ONNX_NONE)
-                i->needed[o->values[value].node] = true;
+            if (value != CEK__ONNX_NONE)
+                value_mark(i, value);
         }
 }
 

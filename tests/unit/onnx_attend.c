@@ -192,16 +192,6 @@ static message truths_of(const char *name, int rank, const int64_t *shape, const
     return m;
 }
 
-static void put_tensor_attribute(message *node, const char *name, const message *tensor)
-{
-    message m = { .size = 0 };
-
-    put_text(&m, 1, name);
-    put_message(&m, 5, tensor);
-    put_integer(&m, 20, 4);
-    put_message(node, 5, &m);
-}
-
 /* Each gives a mask of the steps that are not later: of what is known while the file is read, of what is too large for
  * that, and of what is computed when it runs. "*": what the node before gives. */
 static const struct {

@@ -88,6 +88,70 @@ START_TEST(a_reshape_is_explained_at_any_batch)
 }
 END_TEST
 
+/* 2 and 3 in types that nothing is computed of while a file is read. */
+static const struct {
+    int type;
+    size_t bytes;
+    uint8_t values[16];
+} constants[] = { { 11, 16, { [7] = 0x40, [14] = 0x08, 0x40 } },
+                  { 10, 4, { 0, 0x40, 0, 0x42 } },
+                  { 16, 4, { 0, 0x40, 0x40, 0x40 } },
+                  { 3, 2, { 2, 3 } },
+                  { 2, 2, { 2, 3 } } };
+
+START_TEST(a_constant_may_be_of_any_type)
+{
+    message g = { .size = 0 }, node = node_of("Constant", NAMES(NULL), NAMES("c"));
+    message value = tensor_of("", constants[_i].type, 1, SHAPE(2));
+    float y[MOST];
+
+    put_bytes(&value, 9, constants[_i].values, constants[_i].bytes);
+    put_tensor_attribute(&node, "value", &value);
+    put_message(&g, 1, &node);
+    node = node_of("Cast", NAMES("c"), NAMES("f"));
+    put_whole(&node, "to", FLOAT);
+    put_message(&g, 1, &node);
+    node = node_of("Mul", NAMES("x", "f"), NAMES("y"));
+    put_message(&g, 1, &node);
+    ends_put(&g, 2, SHAPE(0, 2));
+    ck_assert_int_eq(predicted(&g, ((const float[]){ 1, 10 }), 1, y), 2);
+    ck_assert_double_eq((double)y[0], 2);
+    ck_assert_double_eq((double)y[1], 30);
+}
+END_TEST
+
+/* Of a file beside it; nobody trains it. */
+START_TEST(a_constant_may_be_large)
+{
+    enum { COLUMNS = 2100 };
+    message g = { .size = 0 }, node = node_of("Constant", NAMES(NULL), NAMES("c"));
+    message value = tensor_of("", FLOAT, 2, SHAPE(2, COLUMNS)), axes = list_of("axes", SHAPE(1), 1);
+    float halves[2 * COLUMNS], y[MOST];
+    cek_model *model;
+
+    for (int i = 0; i < COUNT(halves); i++)
+        halves[i] = 0.5f;
+    scratch_write("halves", halves, sizeof halves);
+    put_external(&value, "location", "halves");
+    put_integer(&value, 14, 1);
+    put_tensor_attribute(&node, "value", &value);
+    put_message(&g, 1, &node);
+    node = node_of("MatMul", NAMES("x", "c"), NAMES("p"));
+    put_message(&g, 1, &node);
+    node = node_of("ReduceSum", NAMES("p", "axes"), NAMES("y"));
+    put_message(&g, 1, &node);
+    put_message(&g, 5, &axes);
+    ends_put(&g, 2, SHAPE(0, 2));
+    ck_assert_int_eq(predicted(&g, ((const float[]){ 1, 2, 3, 4 }), 2, y), 2);
+    ck_assert_double_eq((double)y[0], 1.5 * COLUMNS);
+    ck_assert_double_eq((double)y[1], 3.5 * COLUMNS);
+    assert_ok(cek_model_read_onnx(scratch_path("net.onnx"), NULL, &model));
+    ck_assert_uint_eq(cek_model_parameter_count(model), 0);
+    ck_assert_uint_eq(cek_model_buffer_count(model), 1);
+    cek_model_free(model);
+}
+END_TEST
+
 /* An embedding: whole numbers in, rows of a table out. */
 START_TEST(whole_numbers_name_rows_of_a_table)
 {
@@ -209,6 +273,26 @@ START_TEST(an_operator_that_is_missing_is_named_with_its_node)
     assert_fails(cek_model_read_onnx(written(&g), NULL, &model), CEK_UNSUPPORTED, "node 1 ('a node')",
                  "no operator NonMaxSuppression");
     ck_assert_ptr_null(model);
+}
+END_TEST
+
+START_TEST(operators_of_onnx_may_say_so)
+{
+    message g = { .size = 0 }, node = node_of("Relu", NAMES("x"), NAMES("y")), foreign = node;
+    cek_model *model;
+    float y[MOST];
+
+    put_text(&node, 7, "ai.onnx");
+    put_message(&g, 1, &node);
+    ends_put(&g, 2, SHAPE(0, 2));
+    ck_assert_int_eq(predicted(&g, ((const float[]){ -1, 2 }), 1, y), 2);
+    ck_assert_double_eq((double)y[1], 2);
+    g.size = 0;
+    put_text(&foreign, 7, "ai.onn");
+    put_message(&g, 1, &foreign);
+    ends_put(&g, 2, SHAPE(0, 2));
+    assert_fails(cek_model_read_onnx(written(&g), NULL, &model), CEK_UNSUPPORTED, "node 0 ('a node')",
+                 "no operator ai.onn.Relu");
 }
 END_TEST
 
@@ -384,10 +468,13 @@ int main(void)
     tcase_add_checked_fixture(all, set_up, tear_down);
     tcase_add_test(all, weights_are_parameters_under_their_names);
     tcase_add_loop_test(all, a_reshape_is_explained_at_any_batch, 0, COUNT(reshapes));
+    tcase_add_loop_test(all, a_constant_may_be_of_any_type, 0, COUNT(constants));
+    tcase_add_test(all, a_constant_may_be_large);
     tcase_add_test(all, whole_numbers_name_rows_of_a_table);
     tcase_add_test(all, several_inputs_keep_their_names_and_order);
     tcase_add_test(all, inputs_that_call_the_batch_otherwise_are_refused);
     tcase_add_test(all, an_operator_that_is_missing_is_named_with_its_node);
+    tcase_add_test(all, operators_of_onnx_may_say_so);
     tcase_add_test(all, what_mixes_samples_of_any_number_is_refused);
     tcase_add_test(all, a_whole_batch_of_as_many_axes_as_there_are_is_refused);
     tcase_add_test(all, sizes_of_inputs_that_nothing_reads_need_not_be_known);

@@ -80,6 +80,16 @@ static inline void put_text_attribute(message *node, const char *name, const cha
     put_message(node, 5, &m);
 }
 
+static inline void put_tensor_attribute(message *node, const char *name, const message *tensor)
+{
+    message m = { .size = 0 };
+
+    put_text(&m, 1, name);
+    put_message(&m, 5, tensor);
+    put_integer(&m, 20, 4);
+    put_message(node, 5, &m);
+}
+
 /* ValueInfoProto in which PyTorch says what a weight is. */
 static inline void role_put(message *graph, const char *name, const char *role)
 {
