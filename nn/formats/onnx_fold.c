@@ -11,8 +11,8 @@ enum { NAME_SHOWN = 200 };
 
 cek_status cek__fold_bad(const cek__fold_call *c, const char *cause)
 {
-    return cek__fail(CEK_BAD_INPUT, "%s: node %zu ('%.*s', %.*s): %s", c->fold->onnx->path, c->number, NAME_SHOWN,
-                     c->node->name, NAME_SHOWN, c->node->op, cause);
+    return cek__fail(CEK_BAD_INPUT, "node %zu ('%.*s', %.*s): %s", c->number, NAME_SHOWN, c->node->name, NAME_SHOWN,
+                     c->node->op, cause);
 }
 
 cek_status cek__fold_make(cek__fold_call *c, int type, uint32_t rank, const int64_t *shape)

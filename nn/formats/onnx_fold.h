@@ -47,7 +47,7 @@ CEK__SHARED void cek__fold_end(cek__fold *fold); /* a zeroed one is accepted */
 CEK__SHARED CEK__CHECKED cek_status cek__fold_shape_set(cek__fold *fold, int value, uint32_t rank,
                                                         const cek__fold_number *sizes);
 
-/* Whether the node's output is known now. CEK_BAD_INPUT, with file and node, where what it is to
+/* Whether the node's output is known now. CEK_BAD_INPUT, with the node, where what it is to
  * compute is impossible. */
 CEK__SHARED CEK__CHECKED cek_status cek__fold_node(cek__fold *fold, size_t node, bool *known);
 

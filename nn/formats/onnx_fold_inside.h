@@ -16,7 +16,7 @@ typedef struct cek__fold_call {
     cek__fold_value out;                         /* stays without numbers where it is not known */
 } cek__fold_call;
 
-/* CEK_BAD_INPUT with file, node and operator. */
+/* CEK_BAD_INPUT with node and operator. */
 cek_status cek__fold_bad(const cek__fold_call *c, const char *cause);
 /* Memory for the output; where that is too large it stays not known, and so does c->out.numbers NULL. */
 CEK__CHECKED cek_status cek__fold_make(cek__fold_call *c, int type, uint32_t rank, const int64_t *shape);

@@ -305,7 +305,10 @@ cek_status cek__layer_end(cek__layer *l, cek_status st, int flow, int *node)
         st = outcome_check(l, flow);
     if (st != CEK_OK) {
         layer_undo(l);
-        cek__fail_prefix(st, "node %d (%s)", model->node_count, l->node.label ? l->node.label : l->node.kind);
+        if (l->whole_names) /* of a file, which numbers its nodes otherwise */
+            cek__fail_prefix(st, "%s", l->node.label);
+        else
+            cek__fail_prefix(st, "node %d (%s)", model->node_count, l->node.label ? l->node.label : l->node.kind);
         node_clear(&l->node);
         failure_keep(model);
         return st;

@@ -24,7 +24,7 @@ static cek_status output_find(const cek__onnx_reading *i, const cek__onnx_link *
             *out = &o->outputs[k];
             return CEK_OK;
         }
-    return cek__fail(CEK_BAD_INPUT, "%s: it has no output%s%s", o->path, i->options->output ? " " : "",
+    return cek__fail(CEK_BAD_INPUT, "it has no output%s%s", i->options->output ? " " : "",
                      i->options->output ? i->options->output : "");
 }
 
@@ -130,7 +130,7 @@ static cek_status operators_check(const cek__onnx_reading *i)
         const cek__onnx_node *node = &o->nodes[n];
 
         if (i->needed[n] && (node->outputs == 0 || (!kind_of(node) && !cek__fold_knows(node))))
-            return cek__fail(CEK_UNSUPPORTED, "%s: node %zu ('%.*s'): there is no operator %.*s%s%.*s here", o->path, n,
+            return cek__fail(CEK_UNSUPPORTED, "node %zu ('%.*s'): there is no operator %.*s%s%.*s here", n,
                              CEK__IMPORT_NAME_SHOWN, node->name, CEK__IMPORT_NAME_SHOWN, node->domain,
                              *node->domain ? "." : "", CEK__IMPORT_NAME_SHOWN, node->op);
     }
@@ -153,13 +153,11 @@ static cek_status nodes_convert(cek__onnx_reading *i)
         if (known)
             continue;
         if (kind == NULL)
-            CEK_FAIL(CEK_UNSUPPORTED, "%s: node %zu ('%.*s', %.*s): what it is given is not known before it runs",
-                     o->path, n, CEK__IMPORT_NAME_SHOWN, node->name, CEK__IMPORT_NAME_SHOWN, node->op);
+            CEK_FAIL(CEK_UNSUPPORTED, "node %zu ('%.*s', %.*s): what it is given is not known before it runs", n,
+                     CEK__IMPORT_NAME_SHOWN, node->name, CEK__IMPORT_NAME_SHOWN, node->op);
         st = node_convert(i, node, kind);
-        if (st == CEK_INVALID)
-            st = cek__fail(CEK_UNSUPPORTED, "%s", cek_error_text());
         if (st != CEK_OK)
-            return cek__fail_prefix(st, "%s", o->path);
+            return cek__fail_prefix(st, "node %zu ('%.*s')", n, CEK__IMPORT_NAME_SHOWN, node->name);
     }
 out:
     return st;
@@ -210,11 +208,9 @@ static cek_status output_add(cek__onnx_reading *i, const cek__onnx_link *output)
     cek__layer l;
 
     if (!flow)
-        CEK_FAIL(CEK_UNSUPPORTED, "%s: output '%.*s' does not depend on the input", i->shared.onnx->path,
-                 CEK__IMPORT_NAME_SHOWN, output->name);
+        CEK_FAIL(CEK_UNSUPPORTED, "output '%.*s' does not depend on the input", CEK__IMPORT_NAME_SHOWN, output->name);
     if (!i->shared.model->graph.flows[flow].dims.samples && !i->shared.whole)
-        CEK_FAIL(CEK_UNSUPPORTED, "%s: output '%.*s' has nothing of each sample", i->shared.onnx->path,
-                 CEK__IMPORT_NAME_SHOWN, output->name);
+        CEK_FAIL(CEK_UNSUPPORTED, "output '%.*s' has nothing of each sample", CEK__IMPORT_NAME_SHOWN, output->name);
     st = cek__layer_begin(&l, i->shared.model, "Output", 1, &i->nodes[output->value]);
     if (st == CEK_OK)
         st = cek__layer_call(&l, output->name);
@@ -223,7 +219,7 @@ static cek_status output_add(cek__onnx_reading *i, const cek__onnx_link *output)
     CEK_TRY(cek__layer_end(&l, st, flow, &node));
     st = cek_model_set_output(i->shared.model, node);
 out:
-    return st == CEK_INVALID ? cek__fail(CEK_UNSUPPORTED, "%s: %s", i->shared.onnx->path, cek_error_text()) : st;
+    return st;
 }
 
 /* ---- all of it ---- */
@@ -244,7 +240,7 @@ static bool sizes_known(const cek__onnx_reading *i)
     return true;
 }
 
-/* *fixed: no size of what it reads is open, so that the whole batch may be one sample. */
+/* *fixed: no size of what it reads is open, so that the whole batch may be one sample. Errors do not name the file. */
 static cek_status import_run(const cek__onnx *onnx, const cek_onnx_options *options, bool whole, bool *fixed,
                              cek_model **out)
 {
@@ -280,7 +276,7 @@ out:
     free(i.needed);
     free(i.shared.readers);
     free(i.shared.types);
-    return st;
+    return st == CEK_INVALID ? cek__fail(CEK_UNSUPPORTED, "%s", cek_error_text()) : st;
 }
 
 cek_status cek_model_read_onnx(const char *path, const cek_onnx_options *options, cek_model **out)
@@ -306,6 +302,8 @@ cek_status cek_model_read_onnx(const char *path, const cek_onnx_options *options
         else if (strcmp(why, cek_error_text()) != 0)
             st = cek__fail(st, "%s; nor as one sample that is the whole batch: %s", why, cek_error_text());
     }
+    if (st != CEK_OK)
+        st = cek__fail_prefix(st, "%s", path);
 out:
     free(why);
     cek__onnx_free(onnx);

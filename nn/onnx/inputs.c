@@ -36,13 +36,13 @@ typedef struct entry {
 static cek_status form_read(cek__onnx_reading *i, entry *e)
 {
     cek_status st = CEK_OK;
-    const char *path = i->shared.onnx->path, *name = e->link->name;
+    const char *name = e->link->name;
 
     e->batch = -1;
     if (e->form->shaped && e->form->rank == 0 && !i->shared.whole)
-        CEK_FAIL(CEK_UNSUPPORTED, "%s: input '%.*s' is a single number", path, CEK__IMPORT_NAME_SHOWN, name);
+        CEK_FAIL(CEK_UNSUPPORTED, "input '%.*s' is a single number", CEK__IMPORT_NAME_SHOWN, name);
     if (!e->form->shaped)
-        CEK_FAIL(CEK_UNSUPPORTED, "%s: input '%.*s' has no shape", path, CEK__IMPORT_NAME_SHOWN, name);
+        CEK_FAIL(CEK_UNSUPPORTED, "input '%.*s' has no shape", CEK__IMPORT_NAME_SHOWN, name);
     for (uint32_t k = 0; k < e->form->rank; k++) {
         const char *symbol = e->form->symbol[k];
 
@@ -51,8 +51,8 @@ static cek_status form_read(cek__onnx_reading *i, entry *e)
             continue;
         e->shape[k] = symbol ? size_given(i, symbol) : 0;
         if (e->shape[k] == 0 && (e->named || i->shared.whole))
-            CEK_FAIL(CEK_UNSUPPORTED, "%s: input '%.*s': the size of axis %u (%.*s) is not known: it has to be given",
-                     path, CEK__IMPORT_NAME_SHOWN, name, k, CEK__IMPORT_NAME_SHOWN, symbol ? symbol : "no name");
+            CEK_FAIL(CEK_UNSUPPORTED, "input '%.*s': the size of axis %u (%.*s) is not known: it has to be given",
+                     CEK__IMPORT_NAME_SHOWN, name, k, CEK__IMPORT_NAME_SHOWN, symbol ? symbol : "no name");
         if (e->shape[k] == 0) {
             e->named = true;
             e->batch = (int)k;
@@ -79,14 +79,13 @@ static cek_status batches_agree(cek__onnx_reading *i, const entry *entries, size
         const char *other = e->named ? e->form->symbol[e->batch] : NULL;
 
         if (e->named != first->named || (one && other && strcmp(one, other) != 0))
-            CEK_FAIL(CEK_UNSUPPORTED, "%s: inputs '%.*s' and '%.*s' do not call the batch the same: %.*s and %.*s",
-                     i->shared.onnx->path, CEK__IMPORT_NAME_SHOWN, first->link->name, CEK__IMPORT_NAME_SHOWN,
-                     e->link->name, CEK__IMPORT_NAME_SHOWN, one ? one : "no name", CEK__IMPORT_NAME_SHOWN,
-                     other ? other : "no name");
+            CEK_FAIL(CEK_UNSUPPORTED, "inputs '%.*s' and '%.*s' do not call the batch the same: %.*s and %.*s",
+                     CEK__IMPORT_NAME_SHOWN, first->link->name, CEK__IMPORT_NAME_SHOWN, e->link->name,
+                     CEK__IMPORT_NAME_SHOWN, one ? one : "no name", CEK__IMPORT_NAME_SHOWN, other ? other : "no name");
         if (e->shape[e->batch] != i->shared.batch)
-            CEK_FAIL(CEK_UNSUPPORTED, "%s: input '%.*s' is a batch of %lld, '%.*s' of %lld", i->shared.onnx->path,
-                     CEK__IMPORT_NAME_SHOWN, first->link->name, (long long)i->shared.batch, CEK__IMPORT_NAME_SHOWN,
-                     e->link->name, (long long)e->shape[e->batch]);
+            CEK_FAIL(CEK_UNSUPPORTED, "input '%.*s' is a batch of %lld, '%.*s' of %lld", CEK__IMPORT_NAME_SHOWN,
+                     first->link->name, (long long)i->shared.batch, CEK__IMPORT_NAME_SHOWN, e->link->name,
+                     (long long)e->shape[e->batch]);
     }
 out:
     return st;
@@ -147,13 +146,12 @@ static cek_status samples_add(cek__onnx_reading *i, entry *e)
         if (k == e->batch)
             continue;
         if (__builtin_mul_overflow(all, e->shape[k], &all))
-            CEK_FAIL(CEK_BAD_INPUT, "%s: input '%.*s' is too large", i->shared.onnx->path, CEK__IMPORT_NAME_SHOWN,
-                     e->link->name);
+            CEK_FAIL(CEK_BAD_INPUT, "input '%.*s' is too large", CEK__IMPORT_NAME_SHOWN, e->link->name);
         if (i->shared.whole)
             continue;
         if (part.dims.rank > CEK__INPUT_RANK_MAX)
-            CEK_FAIL(CEK_UNSUPPORTED, "%s: input '%.*s': a sample of more than %d axes", i->shared.onnx->path,
-                     CEK__IMPORT_NAME_SHOWN, e->link->name, CEK__INPUT_RANK_MAX);
+            CEK_FAIL(CEK_UNSUPPORTED, "input '%.*s': a sample of more than %d axes", CEK__IMPORT_NAME_SHOWN,
+                     e->link->name, CEK__INPUT_RANK_MAX);
         part.dims.size[part.dims.rank++] = e->shape[k];
     }
     if (i->shared.whole || part.dims.rank == 1)
@@ -190,14 +188,14 @@ out:
     return st;
 }
 
-static cek_status type_check(const cek__onnx_reading *i, const entry *e)
+static cek_status type_check(const entry *e)
 {
     const char *name = cek__onnx_type_name(e->form->type);
 
     if (e->form->type == CEK__ONNX_FLOAT || e->form->type == CEK__ONNX_INT64 || e->form->type == CEK__ONNX_INT32)
         return CEK_OK;
-    return cek__fail(CEK_UNSUPPORTED, "%s: input '%.*s' is of %s: float, int32 and int64 are taken",
-                     i->shared.onnx->path, CEK__IMPORT_NAME_SHOWN, e->link->name, name ? name : "another type");
+    return cek__fail(CEK_UNSUPPORTED, "input '%.*s' is of %s: float, int32 and int64 are taken", CEK__IMPORT_NAME_SHOWN,
+                     e->link->name, name ? name : "another type");
 }
 
 /* Those that the output depends on, in the file's order. */
@@ -215,13 +213,13 @@ cek_status cek__onnx_inputs_add(cek__onnx_reading *i)
         if (!i->shared.readers[o->inputs[k].value])
             continue;
         if (count++ == CEK_INPUTS_MOST)
-            CEK_FAIL(CEK_UNSUPPORTED, "%s: more than %d inputs", o->path, CEK_INPUTS_MOST);
+            CEK_FAIL(CEK_UNSUPPORTED, "more than %d inputs", CEK_INPUTS_MOST);
         *e = (entry){ .link = &o->inputs[k], .form = &o->forms[o->values[o->inputs[k].value].form] };
-        CEK_TRY(type_check(i, e));
+        CEK_TRY(type_check(e));
         CEK_TRY(form_read(i, e));
     }
     if (count == 0)
-        CEK_FAIL(CEK_UNSUPPORTED, "%s: its output depends on no input", o->path);
+        CEK_FAIL(CEK_UNSUPPORTED, "its output depends on no input");
     CEK_TRY(batches_agree(i, entries, count));
     for (size_t k = 0; k < count; k++)
         CEK_TRY(samples_add(i, &entries[k]));
@@ -230,5 +228,5 @@ cek_status cek__onnx_inputs_add(cek__onnx_reading *i)
     for (size_t k = 0; k < count; k++)
         CEK_TRY(input_add(i, &entries[k]));
 out:
-    return st == CEK_INVALID ? cek__fail(CEK_UNSUPPORTED, "%s: %s", i->shared.onnx->path, cek_error_text()) : st;
+    return st;
 }

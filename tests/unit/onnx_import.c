@@ -305,7 +305,27 @@ START_TEST(what_mixes_samples_of_any_number_is_refused)
     part = list_of("axes", SHAPE(0), 1);
     put_message(&g, 5, &part);
     ends_put(&g, 2, SHAPE(0, 2));
-    assert_fails(cek_model_read_onnx(written(&g), NULL, &model), CEK_UNSUPPORTED, "ReduceSum y", "would mix samples");
+    assert_fails(cek_model_read_onnx(written(&g), NULL, &model), CEK_UNSUPPORTED,
+                 "net.onnx: node 0 ('a node'): ReduceSum y: ", "would mix samples");
+}
+END_TEST
+
+/* Of x [N,3,4] rows of which every N-th one is a sample's. */
+START_TEST(an_output_that_is_no_row_for_each_sample_is_refused)
+{
+    message g = { .size = 0 }, node = node_of("Transpose", NAMES("x"), NAMES("t"));
+    message part = integers_of("perm", SHAPE(1, 0, 2), 3, 1);
+    cek_model *model;
+
+    put_message(&node, 5, &part);
+    put_message(&g, 1, &node);
+    node = node_of("Reshape", NAMES("t", "rows"), NAMES("y"));
+    put_message(&g, 1, &node);
+    part = list_of("rows", SHAPE(-1, 4), 2);
+    put_message(&g, 5, &part);
+    ends_put(&g, 3, SHAPE(0, 3, 4));
+    assert_fails(cek_model_read_onnx(written(&g), NULL, &model), CEK_UNSUPPORTED,
+                 "net.onnx: Output y: ", "samples lie among");
 }
 END_TEST
 
@@ -476,6 +496,7 @@ int main(void)
     tcase_add_test(all, an_operator_that_is_missing_is_named_with_its_node);
     tcase_add_test(all, operators_of_onnx_may_say_so);
     tcase_add_test(all, what_mixes_samples_of_any_number_is_refused);
+    tcase_add_test(all, an_output_that_is_no_row_for_each_sample_is_refused);
     tcase_add_test(all, a_whole_batch_of_as_many_axes_as_there_are_is_refused);
     tcase_add_test(all, sizes_of_inputs_that_nothing_reads_need_not_be_known);
     tcase_add_test(all, one_sample_that_is_a_whole_batch_is_not_trained);
