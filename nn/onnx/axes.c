@@ -408,16 +408,18 @@ out:
 
 /* ---- space and depth ---- */
 
+static const char *const orders[] = { "DCR", "CRD", NULL };
+
 /* [N,b,b,C,H,W] or [N,C,b,b,H,W] with each b behind its H or W. */
 cek_status cek__onnx_depth_to_space(cek__onnx_call *c)
 {
     cek_status st;
     const int64_t b = cek__call_int(c, "blocksize", 0);
-    const bool crd = strcmp(cek__call_text(c, "mode", "DCR"), "CRD") == 0;
     const int order[2][6] = { { 0, 3, 4, 1, 5, 2 }, { 0, 1, 4, 2, 5, 3 } };
     cek__dims x, six, y;
-    int flow;
+    int flow, crd;
 
+    CEK_TRY(cek__call_word(c, "mode", orders, &crd));
     CEK_TRY(cek__call_flow(c, 0, &flow));
     x = *cek__call_dims(c, flow);
     if (x.rank != 4 || b < 1 || b > INT16_MAX || x.size[1] % (b * b))
@@ -444,10 +446,10 @@ cek_status cek__onnx_space_to_depth(cek__onnx_call *c)
     cek_status st;
     const int64_t b = cek__call_int(c, "blocksize", 0);
     const int order[2][6] = { { 0, 3, 5, 1, 2, 4 }, { 0, 1, 3, 5, 2, 4 } };
-    const bool crd = strcmp(cek__call_text(c, "mode", "DCR"), "CRD") == 0;
     cek__dims x, six, y;
-    int flow;
+    int flow, crd;
 
+    CEK_TRY(cek__call_word(c, "mode", orders, &crd));
     CEK_TRY(cek__call_flow(c, 0, &flow));
     x = *cek__call_dims(c, flow);
     if (x.rank != 4 || b < 1 || x.size[2] % b || x.size[3] % b)

@@ -34,11 +34,13 @@ double cek__call_float(const cek__onnx_call *c, const char *name, double otherwi
     return a != NULL ? (double)a->number : otherwise;
 }
 
-const char *cek__call_text(const cek__onnx_call *c, const char *name, const char *otherwise)
+cek_status cek__call_word(const cek__onnx_call *c, const char *name, const char *const *words, int *out)
 {
     const cek__onnx_attribute *a = find(c, name, CEK__ONNX_ATTRIBUTE_STRING);
 
-    return a != NULL ? a->text : otherwise;
+    for (*out = 0; a != NULL && words[*out] != NULL && strcmp(words[*out], a->text) != 0;)
+        ++*out;
+    return words[*out] != NULL ? CEK_OK : cek__fail(CEK_BAD_INPUT, "its %s is '%.*s'", name, NAME_SHOWN, a->text);
 }
 
 cek_status cek__call_ints(const cek__onnx_call *c, const char *name, int64_t *list, int *count)

@@ -62,7 +62,8 @@ CEK__CHECKED cek_status cek__call_number(cek__onnx_call *c, size_t input, double
 
 int64_t cek__call_int(const cek__onnx_call *c, const char *name, int64_t otherwise);
 double cek__call_float(const cek__onnx_call *c, const char *name, double otherwise);
-const char *cek__call_text(const cek__onnx_call *c, const char *name, const char *otherwise);
+/* Which word of a list, that ends with NULL, a text is; the first where there is none. CEK_BAD_INPUT: it is another. */
+CEK__CHECKED cek_status cek__call_word(const cek__onnx_call *c, const char *name, const char *const *words, int *out);
 /* *count -1: there is none of that name. */
 CEK__CHECKED cek_status cek__call_ints(const cek__onnx_call *c, const char *name, int64_t *list, int *count);
 

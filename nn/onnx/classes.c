@@ -78,19 +78,23 @@ out:
     return st;
 }
 
+enum { MEAN, SUM, NONE };
+
 static cek_status rows_reduce(cek__onnx_call *c, int loss, int weights)
 {
-    const char *how = cek__call_text(c, "reduction", "mean");
+    static const char *const reductions[] = { "mean", "sum", "none", NULL };
     const uint32_t all = (1u << cek__call_dims(c, loss)->rank) - 1;
     cek_status st;
+    int how;
 
+    CEK_TRY(cek__call_word(c, "reduction", reductions, &how));
     c->out[0] = loss;
-    if (strcmp(how, "none") == 0)
+    if (how == NONE)
         return CEK_OK;
-    if (strcmp(how, "mean") == 0 && !weights)
+    if (how == MEAN && !weights)
         return cek__reduce(c->graph, loss, CEK_REDUCE_MEAN, all, &c->out[0]);
     CEK_TRY(cek__sum(c->graph, loss, all, &c->out[0]));
-    if (strcmp(how, "mean") == 0) {
+    if (how == MEAN) {
         CEK_TRY(cek__sum(c->graph, weights, all, &weights));
         st = cek__chain(c->graph, CEK_PW_DIV, c->out[0], weights, &c->out[0]);
     }

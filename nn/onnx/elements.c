@@ -1,6 +1,5 @@
 /* elements.c - operators that compute element by element, each a chain of instructions (see operators.h). */
 #include <math.h>
-#include <string.h>
 
 #include "nn/layers/activations.h"
 #include "nn/onnx/operators.h"
@@ -387,8 +386,9 @@ out:
 
 cek_status cek__onnx_activation(cek__onnx_call *c)
 {
+    static const char *const approximations[] = { "none", "tanh", NULL };
     cek_status st;
-    int x;
+    int x, approximation;
 
     CEK_TRY(cek__call_flow(c, 0, &x));
     switch (c->argument) {
@@ -407,9 +407,8 @@ cek_status cek__onnx_activation(cek__onnx_call *c)
     case CEK__ACTIVATION_MISH: return mish(c, x);
     case CEK__ACTIVATION_SWISH: return swish(c, x, cek__call_float(c, "alpha", 1));
     case CEK__ACTIVATION_GELU:
-        if (strcmp(cek__call_text(c, "approximate", "none"), "tanh") == 0)
-            return cek__gelu_tanh(c->graph, x, &c->out[0]);
-        return cek__gelu(c->graph, x, &c->out[0]);
+        CEK_TRY(cek__call_word(c, "approximate", approximations, &approximation));
+        return approximation ? cek__gelu_tanh(c->graph, x, &c->out[0]) : cek__gelu(c->graph, x, &c->out[0]);
     default: CEK_FAIL(CEK_UNSUPPORTED, "activation %u", c->argument);
     }
 out:

@@ -341,17 +341,19 @@ out:
 
 /* ---- pad ---- */
 
+enum { CONSTANT, REFLECT, EDGE, WRAP };
+
 /* Which element stands `before` the first of an axis of `size`; -1: it is none of its own. */
-static int64_t reflected(const char *mode, int64_t before, int64_t size)
+static int64_t reflected(int mode, int64_t before, int64_t size)
 {
-    if (strcmp(mode, "edge") == 0)
+    if (mode == EDGE)
         return 0;
-    if (strcmp(mode, "reflect") == 0)
+    if (mode == REFLECT)
         return before < size ? before : -1;
     return before <= size ? size - before : -1; /* wrap */
 }
 
-static cek_status axis_mirror(cek__onnx_call *c, int x, int axis, int64_t lo, int64_t hi, const char *mode, int *out)
+static cek_status axis_mirror(cek__onnx_call *c, int x, int axis, int64_t lo, int64_t hi, int mode, int *out)
 {
     cek_status st = CEK_OK;
     const int64_t size = cek__call_dims(c, x)->size[axis];
@@ -378,13 +380,14 @@ out:
 cek_status cek__onnx_pad(cek__onnx_call *c)
 {
     cek_status st;
-    const char *mode = cek__call_text(c, "mode", "constant");
+    static const char *const modes[] = { "constant", "reflect", "edge", "wrap", NULL };
     int64_t pads[CEK__CALL_LIST], axes[CEK__CALL_LIST], lo[CEK_RANK_MAX] = { 0 }, hi[CEK_RANK_MAX] = { 0 };
-    int x, rank, count, named;
+    int x, rank, count, named, mode;
     double value = 0;
     bool known = true;
 
     CEK_TRY(cek__call_flow(c, 0, &x));
+    CEK_TRY(cek__call_word(c, "mode", modes, &mode));
     rank = named = cek__call_dims(c, x)->rank;
     CEK_TRY(cek__call_integers(c, 1, pads, &count));
     if (cek__call_has(c, 2))
@@ -404,7 +407,7 @@ cek_status cek__onnx_pad(cek__onnx_call *c)
         lo[axis] = pads[i];
         hi[axis] = pads[named + i];
     }
-    if (strcmp(mode, "constant") == 0)
+    if (mode == CONSTANT)
         return cek__pad(c->graph, x, lo, hi, value, &c->out[0]);
     for (int i = 0; i < rank; i++)
         if (lo[i] || hi[i])

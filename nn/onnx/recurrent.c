@@ -156,15 +156,16 @@ static cek_status supported(const cek__onnx_call *c, const network *cell)
 cek_status cek__onnx_recurrent(cek__onnx_call *c)
 {
     static const int lstm[] = { 0, 2, 3, 1 }, gru[] = { 1, 0, 2 }; /* i o f c, z r h; ours i f g o, r z n */
-    const char *direction = cek__call_text(c, "direction", "forward");
-    const bool both = strcmp(direction, "bidirectional") == 0;
-    network cell = { .gates = (int)c->argument, .directions = both ? 2 : 1, .order = c->argument == 4 ? lstm : gru };
+    static const char *const directions[] = { "forward", "reverse", "bidirectional", NULL };
+    network cell = { .gates = (int)c->argument, .order = c->argument == 4 ? lstm : gru };
     const int swap[] = { 1, 0, 2 };
     cek__recurrence r[DIRECTIONS_MOST];
     cek_status st;
-    int state;
+    int state, direction;
 
     CEK_TRY(supported(c, &cell));
+    CEK_TRY(cek__call_word(c, "direction", directions, &direction));
+    cell.directions = direction == 2 ? 2 : 1;
     CEK_TRY(cek__call_flow(c, 0, &cell.x));
     CEK_TRY(cek__call_weight(c, 2, &state));
     if (cek__call_dims(c, cell.x)->rank != 3 || cek__call_dims(c, state)->rank != 3)
@@ -172,7 +173,7 @@ cek_status cek__onnx_recurrent(cek__onnx_call *c)
     cell.hidden = cek__call_dims(c, state)->size[2];
     CEK_TRY(cek__permute(c->graph, cell.x, swap, &cell.x));
     for (int d = 0; d < cell.directions; d++)
-        CEK_TRY(direction_run(c, &cell, d, d == 1 || strcmp(direction, "reverse") == 0, &r[d]));
+        CEK_TRY(direction_run(c, &cell, d, d == 1 || direction == 1, &r[d]));
     st = outputs_give(c, &cell, r);
 out:
     return st;

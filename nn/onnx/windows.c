@@ -4,10 +4,12 @@
 #include "nn/layers/pooling.h"
 #include "nn/onnx/operators.h"
 
+enum { PADS, SAME_UPPER, SAME_LOWER, VALID }; /* auto_pad */
+
 /* What a node says of windows over the axes behind N,C. */
 typedef struct windows {
     cek__windows windows;
-    int axes;
+    int axes, automatic;
     bool ceil;
 } windows;
 
@@ -34,12 +36,13 @@ static cek_status windows_take(cek__onnx_call *c, const cek__dims *x, const int6
 {
     cek_status st;
     int64_t pads[2 * CEK_SPATIAL_MAX];
-    const char *automatic = cek__call_text(c, "auto_pad", "NOTSET");
+    static const char *const automatic[] = { "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", NULL };
     cek__windows *w = &out->windows;
 
     *out = (windows){ .axes = x->rank - 2, .ceil = cek__call_int(c, "ceil_mode", 0) != 0 };
     if (out->axes < 1 || out->axes > 3)
         CEK_FAIL(CEK_UNSUPPORTED, "windows over %d axes, there are 1 to 3", out->axes);
+    CEK_TRY(cek__call_word(c, "auto_pad", automatic, &out->automatic));
     CEK_TRY(numbers_take(c, "strides", out->axes, 1, w->stride));
     CEK_TRY(numbers_take(c, "dilations", out->axes, 1, w->dilation));
     CEK_TRY(numbers_take(c, "pads", 2 * out->axes, 0, pads));
@@ -49,13 +52,13 @@ static cek_status windows_take(cek__onnx_call *c, const cek__dims *x, const int6
         if (kernel[i] > INT32_MAX)
             CEK_FAIL(CEK_UNSUPPORTED, "a window of %lld", (long long)kernel[i]);
         w->kernel[i] = kernel[i];
-        if (strcmp(automatic, "NOTSET") == 0) {
+        if (out->automatic == PADS) {
             w->pad_lo[i] = pads[i];
             w->pad_hi[i] = pads[out->axes + i];
-        } else if (strncmp(automatic, "SAME", 4) == 0) {
+        } else if (out->automatic != VALID) {
             cek__windows_same(w, i, x->size[2 + i], kernel[i]);
         }
-        if (strcmp(automatic, "SAME_LOWER") == 0) {
+        if (out->automatic == SAME_LOWER) {
             int64_t less = w->pad_lo[i];
 
             w->pad_lo[i] = w->pad_hi[i];
@@ -114,14 +117,14 @@ out:
 }
 
 /* Padding as the wanted size has it: what is over is cut off behind, or in front. */
-static void transposed_pads(cek__onnx_call *c, const cek__dims *x, int64_t wanted, int64_t more, int axis,
-                            cek__windows *w)
+static void transposed_pads(const cek__dims *x, int64_t wanted, int64_t more, int axis, windows *of)
 {
+    cek__windows *w = &of->windows;
     int64_t all = w->stride[axis] * (x->size[2 + axis] - 1) + more + (w->kernel[axis] - 1) * w->dilation[axis] + 1 -
                   wanted;
 
     all = all > 0 ? all : 0;
-    w->pad_lo[axis] = strcmp(cek__call_text(c, "auto_pad", "NOTSET"), "SAME_UPPER") == 0 ? all / 2 : all - all / 2;
+    w->pad_lo[axis] = of->automatic == SAME_UPPER ? all / 2 : all - all / 2;
     w->pad_hi[axis] = all - w->pad_lo[axis];
 }
 
@@ -129,7 +132,6 @@ cek_status cek__onnx_conv_transposed(cek__onnx_call *c)
 {
     cek_status st;
     int64_t more[CEK_SPATIAL_MAX], shape[CEK_SPATIAL_MAX];
-    const bool same = strncmp(cek__call_text(c, "auto_pad", "NOTSET"), "SAME", 4) == 0;
     const cek__dims *image;
     int x, weights;
     windows w;
@@ -140,9 +142,8 @@ cek_status cek__onnx_conv_transposed(cek__onnx_call *c)
     CEK_TRY(numbers_take(c, "output_padding", w.axes, 0, more));
     CEK_TRY(numbers_take(c, "output_shape", w.axes, 0, shape));
     for (int i = 0; i < w.axes; i++) {
-        if (shape[i] || same)
-            transposed_pads(c, image, shape[i] ? shape[i] : image->size[2 + i] * w.windows.stride[i], more[i], i,
-                            &w.windows);
+        if (shape[i] || w.automatic == SAME_UPPER || w.automatic == SAME_LOWER)
+            transposed_pads(image, shape[i] ? shape[i] : image->size[2 + i] * w.windows.stride[i], more[i], i, &w);
         if (shape[i]) /* where no padding gives so much, the rest is put behind */
             more[i] = shape[i] - (w.windows.stride[i] * (image->size[2 + i] - 1) +
                                   (w.windows.kernel[i] - 1) * w.windows.dilation[i] + 1 - w.windows.pad_lo[i] -

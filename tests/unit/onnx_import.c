@@ -329,6 +329,34 @@ START_TEST(an_output_that_is_no_row_for_each_sample_is_refused)
 }
 END_TEST
 
+static const struct {
+    const char *op, *name;
+    int rank;
+} texts[] = { { "Pad", "mode", 2 },          { "Gelu", "approximate", 2 },
+              { "DepthToSpace", "mode", 4 }, { "MaxPool", "auto_pad", 4 },
+              { "Conv", "auto_pad", 4 },     { "LSTM", "direction", 3 },
+              { "GRU", "direction", 3 },     { "NegativeLogLikelihoodLoss", "reduction", 2 } };
+
+START_TEST(a_word_that_onnx_does_not_have_is_refused)
+{
+    message g = { .size = 0 }, node = node_of(texts[_i].op, NAMES("x", texts[_i].rank == 4 ? "w" : "list"), NAMES("y"));
+    message part = list_of("list", SHAPE(0), 1);
+    char label[64], cause[64];
+    cek_model *model;
+
+    put_text_attribute(&node, texts[_i].name, "foo");
+    put_whole(&node, "linear_before_reset", 1);
+    put_message(&g, 1, &node);
+    put_message(&g, 5, &part);
+    part = floats_of("w", 4, SHAPE(1, 1, 1, 1), weights, 1);
+    put_message(&g, 5, &part);
+    ends_put(&g, texts[_i].rank, SHAPE(1, 1, 1, 1));
+    snprintf(label, sizeof label, "%s y", texts[_i].op);
+    snprintf(cause, sizeof cause, "its %s is 'foo'", texts[_i].name);
+    assert_fails(cek_model_read_onnx(written(&g), NULL, &model), CEK_BAD_INPUT, label, cause);
+}
+END_TEST
+
 /* A sum over samples, of what has as many axes as there can be: none is left to count samples by. */
 START_TEST(a_whole_batch_of_as_many_axes_as_there_are_is_refused)
 {
@@ -497,6 +525,7 @@ int main(void)
     tcase_add_test(all, operators_of_onnx_may_say_so);
     tcase_add_test(all, what_mixes_samples_of_any_number_is_refused);
     tcase_add_test(all, an_output_that_is_no_row_for_each_sample_is_refused);
+    tcase_add_loop_test(all, a_word_that_onnx_does_not_have_is_refused, 0, COUNT(texts));
     tcase_add_test(all, a_whole_batch_of_as_many_axes_as_there_are_is_refused);
     tcase_add_test(all, sizes_of_inputs_that_nothing_reads_need_not_be_known);
     tcase_add_test(all, one_sample_that_is_a_whole_batch_is_not_trained);
