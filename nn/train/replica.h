@@ -91,7 +91,7 @@ static inline bool cek__replica_drained(cek_status st)
 }
 /* After a failure here or elsewhere, whose text stays: waits for what is queued. True if the device uses no host memory
  * of the caller's any more; false if it is lost or hangs. */
-bool cek__replica_quiesce(cek__replica *replica);
+CEK__SHARED bool cek__replica_quiesce(cek__replica *replica);
 
 /* The largest share of a batch from now on; micro-batches stay as they are. */
 void cek__replica_set_most(cek__replica *replica, int64_t rows);

@@ -3,6 +3,7 @@
  * was; virtual times are those of the devices' speeds. */
 #include <stdio.h>
 
+#include "nn/train/trainer.h"
 #include "train_place.h"
 
 enum { STEPS = 40 };
@@ -233,6 +234,25 @@ START_TEST(what_was_not_pulled_whole_leaves_the_model_as_it_was)
 }
 END_TEST
 
+/* What both used is freed, or is left to what may still run. */
+START_TEST(a_queue_that_failed_has_ended_and_one_of_a_lost_device_may_not_have)
+{
+    const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES };
+    const bool lost = _i;
+    place p;
+    cek_trainer *trainer;
+    failing_open(&p, lost ? "later_device_lost@upload#4/0" : "later_internal@upload#4/0");
+    ok(cek_trainer_create(p.model, p.devices, 1, &o, &trainer));
+    cek_status st = CEK_OK;
+    for (int i = 0; i < 8 && st == CEK_OK; i++)
+        st = cek_trainer_step(trainer, &batch, NULL);
+    ck_assert_uint_eq(st, lost ? CEK_DEVICE_LOST : CEK_INTERNAL);
+    ck_assert(cek__replica_quiesce(trainer->team.replicas[0]) == !lost);
+    cek_trainer_free(trainer);
+    place_close(&p);
+}
+END_TEST
+
 START_TEST(predictions_fail_the_same_way)
 {
     place p;
@@ -370,6 +390,7 @@ int main(void)
     tcase_add_test(c, memory_that_is_never_there_is_told_before_training);
     tcase_add_test(c, memory_that_is_short_once_fails_one_step_at_most);
     tcase_add_loop_test(c, what_was_not_pulled_whole_leaves_the_model_as_it_was, 0, sizeof kinds / sizeof *kinds);
+    tcase_add_loop_test(c, a_queue_that_failed_has_ended_and_one_of_a_lost_device_may_not_have, 0, 2);
     tcase_add_loop_test(c, predictions_fail_the_same_way, 0, sizeof kinds / sizeof *kinds);
     tcase_add_test(c, a_wrong_setting_is_quoted_where_the_device_is_missed);
     tcase_add_test(c, a_parameter_larger_than_what_a_device_gives_at_once_is_named_with_it_and_the_others_train);
