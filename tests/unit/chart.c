@@ -208,7 +208,7 @@ START_TEST(each_part_of_a_stacked_bar_is_told_from_the_others)
     for (int style = 0; style < 4; style++) {
         figure f = { .count = 0 };
         chart *c = figure_add(&f, CHART_STACKED, "x", "y", "");
-        char shown[CHART_SERIES_MOST][64], name[16];
+        char shown[CHART_SERIES_MOST][64], name[32];
         for (int i = 0; i < CHART_SERIES_MOST; i++) {
             snprintf(name, sizeof name, "name %02d", i);
             chart_point(&f, chart_series_of(&f, c, name), (double)chart_category(&f, c, "a"), 1, NULL);
