@@ -35,15 +35,17 @@ enum { CPU_LOW = 8 }; /* rows: of a low tile */
  * height: the first has more than half of these, or of the 7 that panels have whose rows meet in one set of L1. */
 enum { CPU_COPIES = 4 };
 
-/* The steps of a stretch for full tiles of so many rows, whole runs if it can be. Of high tiles fewer where k would end
- * before each row of C had one; of low ones as many as there are, and at most 80: what is done between two stretches
- * costs these more. */
-static inline int64_t cpu_stretch(int64_t depth, int rows)
+/* The steps of a stretch for full tiles of so many rows, whole runs if it can be: what is done between two of them
+ * costs tiles 2 to 8 %. Of high tiles no more than leave one for each row of C, of narrow ones, with a vector of each
+ * row, for two, nor than tile registers take at once; of low ones as many as there are, and at most 80. */
+static inline int64_t cpu_stretch(int64_t depth, int rows, int narrow)
 {
     if (rows <= CPU_LOW)
         return depth < 80 ? (depth + 7) / 8 * 8 : 80;
-    /* 1, from 32 on 2, from 64 on 4, from 128 on 8 */
-    return 1 << (27 - __builtin_clz((unsigned)(depth < 128 ? depth : 128) | 16));
+    const int of_registers = rows > 16, most = of_registers ? 128 : 512;
+    /* 1, from 32 on 2, from 64 on 4, from 128 on 8 ... */
+    const int stretch = 1 << (27 - __builtin_clz((unsigned)(depth < most ? depth : most) | 16));
+    return narrow && !of_registers ? 2 * stretch : stretch;
 }
 
 /* Rows of memory that come into L2 while tiles work: in a stretch of steps of k CPU_LINES_AHEAD lines, side by side
@@ -103,7 +105,13 @@ static inline __attribute__((always_inline)) void cpu_ahead_go(cpu_ahead *ahead)
 typedef enum { CPU_STORE, CPU_ADD, CPU_STREAM } cpu_store;
 
 /* What steps of k do whose offsets count on; see cpu_gemm_tiles. */
-typedef enum { CPU_NO_RUNS = 0, CPU_RUNS_OF_ROWS = 1, CPU_RUNS_OF_COLUMNS = 2, CPU_RUNS_OF_B = 3 } cpu_runs;
+typedef enum {
+    CPU_NO_RUNS = 0,
+    CPU_RUNS_OF_ROWS = 1,
+    CPU_RUNS_OF_COLUMNS = 2,
+    CPU_RUNS_OF_B = 3,
+    CPU_WHOLE_ROWS = 4
+} cpu_runs;
 
 /* How many tiles, and how far on the next one's are: floats of A and C, and panels of B, of which there is a list. */
 typedef struct cpu_tiles {
@@ -117,10 +125,10 @@ typedef struct cpu_tiles {
  * A(i,k) is a[i * lda + a_offset[k]]; row k of B is nr contiguous floats at *b + b_offset[k]; row i
  * of C is at c + i * ldc. Through the tables tiles read packed panels, strided matrices and windows of images alike;
  * they cost nothing measurable.
- * `runs`: all along k, B's offsets count on by nr; A's by 1 in every CPU_RUN steps from the first on, or all along k by
- * the tile's rows, whose columns lie one after the other (lda is 1). Tiles that take any step (cpu_kernels) want B's
- * rows, and in the second case A's columns, the same distance apart, whatever it is; and CPU_RUNS_OF_B says that of
- * B's rows alone.
+ * `runs`: all along k, B's offsets count on by nr; A's by 1, in every CPU_RUN steps from the first on or, as
+ * whole rows, all along k, or by the tile's rows, whose columns lie one after the other (lda is 1). Tiles that take any
+ * step (cpu_kernels) want B's rows, and in the last case A's columns, the same distance apart, whatever it is; and
+ * CPU_RUNS_OF_B says that of B's rows alone.
  * `rows` are those of the table's entry, for functions that stand there more than once. */
 typedef void cpu_gemm_tiles(const cpu_tiles *tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
                             const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,

@@ -91,7 +91,7 @@ _Static_assert(offsetof(run_places, a_five) == 24 && offsetof(run_places, b_thre
     V_INLINE void runs_add_##rows(cpu_runs runs, run_places *at, const float **b, const int32_t **offset,        \
                                   const int32_t *end, vf sum[][2])                                               \
     {                                                                                                            \
-        if (runs == CPU_RUNS_OF_ROWS) {                                                                          \
+        if (runs == CPU_RUNS_OF_ROWS || runs == CPU_WHOLE_ROWS) {                                                \
             RUNS(rows, "", "movslq (%%r11), %%rax\n\tleaq (%%rbx,%%rax,4), %%rax\n\t",                           \
                  RUN_STEP_OF_ROWS, "", "4", "8", "12", "", "");                                                  \
         } else if (runs == CPU_RUNS_OF_COLUMNS) {                                                                \

@@ -166,7 +166,7 @@ V_INLINE void sums_meet(int rows, int vectors, int64_t last, vf sum[TILE_ROWS][T
  * for the end of a stretch of k. */
 V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const float *a, int64_t lda,
                    const int32_t *a_offset, const float *b, const int32_t *b_offset, float *c, int64_t ldc,
-                   cpu_store store, cpu_ahead *ahead, int runs, float *to)
+                   cpu_store store, cpu_ahead *ahead, cpu_runs runs, float *to)
 {
     vf sum[TILE_ROWS][TILE_VECTORS] = { 0 };
     strides by = { 4 * lda, 12 * lda, 20 * lda, 28 * lda };
@@ -198,7 +198,9 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
         if (left > 0) {
             for (int j = 0; j < vectors; j++)
                 __builtin_prefetch(meets + j * VL, 1, 3);
-            left--, meets += ldc;
+            if (is_part)
+                __builtin_prefetch(meets + ldc, 1, 3);
+            left -= 1 + is_part, meets += (1 + is_part) * ldc;
         }
         cpu_ahead_go(ahead);
 #if TILE_RUNS
@@ -211,18 +213,23 @@ V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const flo
             }
         }
 #endif
-        for (; has_runs && stop - k >= run; k += CPU_RUN) {
-            const float *column = b + b_offset[k];
-            const bases at = bases_of(rows, a + a_offset[k], &by);
-            UNROLL
-            for (int i = 0; i < CPU_RUN; i++) {
-                vf y[TILE_VECTORS];
+        if (has_runs && stop - k >= run) {
+            const float *column = b + b_offset[k], *row = a + a_offset[k];
+            do {
+                if (runs == CPU_RUNS_OF_ROWS)
+                    row = a + a_offset[k];
+                const bases at = bases_of(rows, row, &by);
                 UNROLL
-                for (int j = 0; j < vectors; j++)
-                    y[j] = v_load(column + j * VL);
-                column += step;
-                rows_add(rows, vectors, &at, i, &by, y, sum);
-            }
+                for (int i = 0; i < CPU_RUN; i++) {
+                    vf y[TILE_VECTORS];
+                    UNROLL
+                    for (int j = 0; j < vectors; j++)
+                        y[j] = v_load(column + j * VL);
+                    column += step;
+                    rows_add(rows, vectors, &at, i, &by, y, sum);
+                }
+                k += CPU_RUN, row += CPU_RUN;
+            } while (stop - k >= run);
         }
         for (; k != stop; k++) {
             const float *column = b + b_offset[k];
@@ -312,7 +319,7 @@ typedef void one_tile(ONE_PARAMETERS);
 
 /* One tile. */
 #define ONE(rows, runs_of_it)                                                                                         \
-    static void one_##rows(ONE_PARAMETERS)                                                                            \
+    static TUNED void one_##rows(ONE_PARAMETERS)                                                                      \
     {                                                                                                                 \
         (void)runs;                                                                                                   \
         tile(rows, TILE_VECTORS, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, (runs_of_it), NULL); \
@@ -327,7 +334,7 @@ typedef void one_tile(ONE_PARAMETERS);
             edge_whole(columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, runs, entry);     \
         else                                                                                                  \
             tile(rows, 1, columns, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead,                \
-                 runs == CPU_RUNS_OF_ROWS, NULL);                                                             \
+                 runs == CPU_RUNS_OF_ROWS || runs == CPU_WHOLE_ROWS ? runs : CPU_NO_RUNS, NULL);              \
     }
 
 #if defined TILE_COPY
@@ -338,7 +345,7 @@ typedef void one_tile(ONE_PARAMETERS);
     {                                                                                                                  \
         if (to == NULL)                                                                                                \
             __builtin_unreachable();                                                                                   \
-        tile(rows, TILE_VECTORS, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, 0, to);               \
+        tile(rows, TILE_VECTORS, VL, depth, a, lda, a_offset, b, b_offset, c, ldc, store, ahead, CPU_NO_RUNS, to);     \
     }
 #else
 #define COPY(rows)

@@ -265,6 +265,29 @@ START_TEST(a_near_matrix_of_few_columns_is_no_half_vector)
 }
 END_TEST
 
+/* Else narrow tiles would have a load for each multiply-add, and a line of memory for each step. Rows of B that fill no
+ * panels would be narrow again. */
+START_TEST(of_few_columns_and_long_sums_columns_of_a_are_rows_of_b)
+{
+    static const struct {
+        int64_t m, n, k;
+        bool swapped;
+    } cases[] = { { 512, 16, 512, true }, { 80, 16, 1000, false }, { 512, 32, 512, false } };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (size_t x = 0; x < sizeof cases / sizeof *cases; x++) {
+            gemm_desc d = rows_of_memory(cases[x].m, cases[x].n, cases[x].k);
+            gemm_plan plan;
+            if (config->kernels->nr / 2 < 16)
+                continue;
+            d.a = (gemm_matrix){ CPU_F32, 1, d.m, 0 };
+            cek__gemm_plan(&d, config, 1, &plan);
+            EXPECT(plan.swapped == cases[x].swapped, "%s, %ld x %ld x %ld: \"%s\"", config->isa, (long)d.m, (long)d.n,
+                   (long)d.k, plan.algorithm);
+        }
+}
+END_TEST
+
 /* Else each would push the others out of L1 before the next float of their lines is wanted. */
 START_TEST(rows_that_meet_in_one_set_of_l1_are_few_in_a_panel)
 {
@@ -519,6 +542,7 @@ int main(void)
     tcase_add_test(tests, of_few_columns_columns_of_memory_are_read_where_they_lie);
     tcase_add_test(tests, of_few_rows_columns_of_b_are_rows_unless_they_meet_in_l1);
     tcase_add_test(tests, a_near_matrix_of_few_columns_is_no_half_vector);
+    tcase_add_test(tests, of_few_columns_and_long_sums_columns_of_a_are_rows_of_b);
     tcase_add_test(tests, rows_that_meet_in_one_set_of_l1_are_few_in_a_panel);
     tcase_add_test(tests, of_few_rows_a_far_b_comes_in_flat_blocks);
     tcase_add_test(tests, rows_that_come_late_do_so_in_flat_blocks);

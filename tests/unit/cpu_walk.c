@@ -207,8 +207,9 @@ static void copy_unasked(int64_t depth, const float *a, int64_t lda, const int32
     (void)ahead, (void)to; /* nor is B packed, which nobody reads */
 }
 
-/* Rows of A that lie far away, of full tiles and of edges; of low ones and rows apart their starts, of more columns and
- * from L3, too. Of a near A nobody asks for them. */
+/* Rows of A that lie far away, of full tiles and of edges; of low ones, of narrow ones and rows apart their starts, of
+ * low ones of more columns and from L3, too. Of a near A nobody asks for them, nor for rows that narrow tiles meet side
+ * by side. */
 START_TEST(rows_of_a_far_a_are_asked_for_a_panel_ahead)
 {
     enum { M = 5 << 10, K = 1 << 10, NEAR_M = 16, JOINED = 1, OF_L3, NEAR, CASES };
@@ -237,8 +238,9 @@ START_TEST(rows_of_a_far_a_are_asked_for_a_panel_ahead)
                 float *b = calloc((size_t)(K * n), sizeof *b), *c = calloc((size_t)(m * n), sizeof *c);
                 asked = (struct asked){ 0 };
                 cek__gemm_run(&plan, NULL, &(gemm_args){ .a = a, .b = b, .c = c }, workspace);
-                const bool whole = which == JOINED || (which == 0 && !low);
-                const bool starts = low && (which == 0 || which == OF_L3);
+                const bool narrow = n <= config->kernels->nr / 2;
+                const bool whole = (which == JOINED || (which == 0 && !low)) && !narrow;
+                const bool starts = (low && which == OF_L3) || ((low || narrow) && which == 0);
                 const int all = which == OF_L3 ? asked.tiles / 2 : asked.tiles; /* others ask for the next block of B */
                 EXPECT(asked.tiles > 1 && (whole ? asked.whole_rows == all : asked.whole_rows == 0) &&
                            (starts ? asked.row_starts >= all : asked.row_starts == 0),
@@ -454,14 +456,15 @@ END_TEST
 
 static struct told {
     int calls, lowest; /* of whole tiles; rows */
-    int rows, columns, none;
+    int rows, whole, columns, none;
     int64_t shortest; /* stretch */
 } told;
 
 static void tiles_told(int tiles, cpu_runs runs, const cpu_ahead *ahead)
 {
     told.shortest = ahead->stretch < told.shortest ? ahead->stretch : told.shortest;
-    told.rows += runs == CPU_RUNS_OF_ROWS ? tiles : 0;
+    told.rows += runs == CPU_RUNS_OF_ROWS || runs == CPU_WHOLE_ROWS ? tiles : 0;
+    told.whole += runs == CPU_WHOLE_ROWS ? tiles : 0;
     told.columns += runs == CPU_RUNS_OF_COLUMNS ? tiles : 0;
     told.none += runs == CPU_NO_RUNS ? tiles : 0;
 }
@@ -532,6 +535,41 @@ START_TEST(tiles_that_take_any_step_are_told_of_runs_in_operands_that_lie_in_pla
 }
 END_TEST
 
+/* Where rows of A lie along k whole, tiles need no offsets of steps: full ones behind the first, which packs B, and
+ * narrow ones. Of every other column of memory no tile is told so. */
+START_TEST(tiles_are_told_of_rows_that_lie_along_k_whole)
+{
+    enum { K = 128 };
+    static cpu_gemm_tiles *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_told };
+    static cpu_gemm_edge *const edges[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = edge_told };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int way = 0; way < 4; way++) {
+            const int narrow = way % 2, apart = way / 2;
+            const int64_t nr = config->kernels->nr, m = 3 * config->kernels->mr, n = narrow ? nr / 2 : 8 * nr;
+            gemm_desc d = rows_of_memory(m, n, K);
+            gemm_plan plan;
+            spies s;
+            spies_place(config, wholes, edges, NULL, &s);
+            d.a.row_stride = 3 * K, d.a.col_stride = 1 + apart;
+            cek__gemm_plan(&d, &s.config, 1, &plan);
+            if (plan.product.thin || plan.swapped || plan.product.way_a != PACK_DIRECT)
+                continue;
+            void *workspace = guarded(plan.workspace_bytes, 0);
+            float *a = calloc((size_t)(3 * m * K), sizeof *a), *b = calloc((size_t)(K * n), sizeof *b);
+            float *c = calloc((size_t)(m * n), sizeof *c);
+            told = (struct told){ .shortest = INT64_MAX, .lowest = INT_MAX };
+            cek__gemm_run(&plan, NULL, &(gemm_args){ .a = a, .b = b, .c = c }, workspace);
+            EXPECT((told.whole > 0) == !apart && told.whole == told.rows, "%s, %s, %s: %d tiles of rows, %d of whole",
+                   config->isa, narrow ? "narrow" : "full", apart ? "apart" : "joined", told.rows, told.whole);
+            free(c);
+            free(b);
+            free(a);
+            guard_free(workspace, plan.workspace_bytes);
+        }
+}
+END_TEST
+
 /* As few panels as there can be, none of one or two rows, which lie in place here. */
 START_TEST(rows_of_a_end_with_no_panel_of_few)
 {
@@ -581,10 +619,10 @@ START_TEST(tiles_at_once_are_those_that_one_after_the_other_are)
         b[i] = (float)next_value(&state, 0);
     cek__offsets_make(b_offset, DEPTH, LD);
     for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
-        for (int way = 0; way < 16 * config->kernels->mr; way++) {
-            const int rows = way / 16 + 1, nr = config->kernels->nr, is_down = way / 8 % 2;
+        for (int way = 0; way < 20 * config->kernels->mr; way++) {
+            const int rows = way / 20 + 1, nr = config->kernels->nr, is_down = way / 10 % 2;
             const cpu_store store = way % 2 ? CPU_ADD : CPU_STORE;
-            const cpu_runs runs = config->kernels->any_step ? (cpu_runs)(way / 2 % 4) : CPU_NO_RUNS;
+            const cpu_runs runs = config->kernels->any_step ? (cpu_runs)(way / 2 % 5) : CPU_NO_RUNS;
             const int64_t lda = runs == CPU_RUNS_OF_COLUMNS ? 1 : DEPTH, step_a = lda == 1 ? ROWS : 1;
             const cpu_tiles tiles = is_down ? (cpu_tiles){ TILES, rows * lda, 0, rows * LD }
                                             : (cpu_tiles){ TILES, 0, 1, nr };
@@ -628,6 +666,7 @@ int main(void)
     tcase_add_test(tests, rows_of_a_far_a_are_asked_for_a_panel_ahead);
     tcase_add_test(tests, rows_of_b_that_share_sets_of_l2_do_not_stay_where_they_lie);
     tcase_add_test(tests, tiles_that_take_any_step_are_told_of_runs_in_operands_that_lie_in_place);
+    tcase_add_test(tests, tiles_are_told_of_rows_that_lie_along_k_whole);
     tcase_add_test(tests, rows_of_a_end_with_no_panel_of_few);
     tcase_add_test(tests, tiles_at_once_are_those_that_one_after_the_other_are);
     suite_add_tcase(suite, tests);

@@ -107,7 +107,7 @@ static void products(const run *r, int64_t tiles, int64_t columns, int64_t depth
                 rows = walk_panel_next(tiles - i, height), alike = walk_panels_alike(tiles - i, height);
                 kernels->gemm[rows](&(cpu_tiles){ .count = alike, .a = rows * l->row, .c = rows * l->sum_row }, depth,
                                     v + i * l->row, l->row, r->a_offset, &b, r->b_offset, m + i * l->sum_row + j,
-                                    l->sum_row, store, cek__winograd_comes(r->w, coming, &ahead), CPU_RUNS_OF_ROWS,
+                                    l->sum_row, store, cek__winograd_comes(r->w, coming, &ahead), CPU_WHOLE_ROWS,
                                     (int)rows);
             }
         }

@@ -45,7 +45,7 @@ typedef struct winograd_coming {
 /* Of wanted steps so many as tiles can keep to. */
 static inline int64_t winograd_stretch(const cpu_kernels *kernels, int64_t depth, int64_t wanted)
 {
-    const int64_t longest = cpu_stretch(depth, kernels->mr);
+    const int64_t longest = cpu_stretch(depth, kernels->mr, false);
 
     return most(least(wanted / CPU_RUN * CPU_RUN, longest), least(CPU_RUN, longest));
 }

@@ -97,7 +97,7 @@ static void products(const run *r, const block *of, const float *v, const float 
     const layout *l = &r->l;
     const int64_t height = walk_panel_rows(of->rows, kernels->mr);
     const cpu_runs runs = kernels->any_step ? CPU_RUNS_OF_COLUMNS : CPU_NO_RUNS;
-    cpu_ahead none = cpu_ahead_none(v, cpu_stretch(of->tiles, kernels->mr));
+    cpu_ahead none = cpu_ahead_none(v, cpu_stretch(of->tiles, kernels->mr, false));
 
     for (int64_t p = 0; p < r->w->planes; p++, v += l->x_plane, z += l->dy_plane, sums += l->sum_plane)
         for (int64_t j = 0; j < of->columns; j += kernels->nr)

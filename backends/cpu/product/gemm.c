@@ -21,6 +21,7 @@ enum {
     LATE_BYTES = 16 << 20, /* ... that holds so much of it: what comes from memory is as late in any order */
     THIN_DEPTH = 128,      /* from which on sums of a few more rows may come and go */
     THIN_BYTES = 16 << 20, /* of B: the same */
+    LONG_SUMS = 256,       /* terms: turning the result around costs little beside them */
     DEPTH_MOST = 2048      /* floats: longer runs of a row are no faster */
 };
 
@@ -210,11 +211,22 @@ static void plan_one(const gemm_desc *desc, const cpu_config *config, int worker
     cek__product_plan(&out->product);
 }
 
-static int swap_pays(const product_plan *as_it_is, const product_plan *swapped)
+/* Columns of A that narrow tiles would read where they lie, a load for each multiply-add: as rows of B they meet whole
+ * tiles, if there are as many as these have columns. */
+static bool columns_are_rows_of_b(const gemm_plan *as_it_is)
 {
-    if (as_it_is->thin != swapped->thin)
-        return swapped->thin;
-    return as_it_is->thin ? swapped->m < as_it_is->m : swapped->cost < as_it_is->cost;
+    const gemm_desc *d = &as_it_is->d;
+    const int64_t nr = as_it_is->product.nr;
+    return as_it_is->product.way_a == PACK_DIRECT && d->a.row_stride == 1 && d->n <= nr / 2 && d->m >= 2 * nr &&
+           d->k >= LONG_SUMS && 8 * round_up(d->m, nr) <= 9 * d->m;
+}
+
+static int swap_pays(const gemm_plan *as_it_is, const gemm_plan *swapped)
+{
+    const product_plan *p = &as_it_is->product, *s = &swapped->product;
+    if (p->thin != s->thin)
+        return s->thin;
+    return p->thin ? s->m < p->m : s->cost < p->cost || columns_are_rows_of_b(as_it_is);
 }
 
 static void product_name(gemm_plan *plan)
@@ -252,7 +264,7 @@ static void plan_unpacked(const gemm_desc *desc, const cpu_config *config, int w
         out->algorithm = "dot products";
         return;
     }
-    plan_one(desc, config, workers, swap_pays(&out->product, &swapped.product), 0, out);
+    plan_one(desc, config, workers, swap_pays(out, &swapped), 0, out);
     product_name(out);
 }
 

@@ -11,6 +11,7 @@
 enum {
     L2_WAY = 128 << 10, /* bytes: lines so far apart share a set of L2, if pages follow each other in memory, too */
     L2_PLACES = 6,      /* of a set, that a block of B may take */
+    B_STRETCH = 8,      /* steps: of high tiles that bring a block of B, the longest */
     LINE_BYTES = 64     /* vectors that two lines share are read once more than need be */
 };
 
@@ -134,7 +135,8 @@ typedef struct b_block {
 typedef struct block_runs {
     bool b;                 /* B's full panels have them */
     bool edge;              /* its last columns do, by steps of their own */
-    bool rows;              /* rows of A do */
+    bool rows;              /* rows of A do, */
+    bool whole;             /* and count on from one to the next */
     int64_t column_step;    /* or A's columns, which lie so far apart; 0: they do not */
     const int32_t *offsets; /* of B's last columns */
 } block_runs;
@@ -153,7 +155,8 @@ static block_runs runs_of(const walk *w, int64_t cols, int64_t lda, int64_t dept
         runs.edge = (runs.b && edge != WALK_APART) || cek__offsets_count(runs.offsets, depth, edge_step);
     if (!runs.b && !runs.edge)
         return runs;
-    runs.rows = cek__offsets_count_in_runs(s->a_offset, depth);
+    runs.whole = cek__offsets_count(s->a_offset, depth, 1);
+    runs.rows = runs.whole || cek__offsets_count_in_runs(s->a_offset, depth);
     if (!runs.rows && w->by_columns && lda == 1 && s->a_offset[1] > 1 &&
         cek__offsets_count(s->a_offset, depth, s->a_offset[1]))
         runs.column_step = s->a_offset[1];
@@ -166,20 +169,22 @@ static cpu_runs panel_runs(const walk *w, const block_runs *runs, bool b, int64_
     if (!b)
         return CPU_NO_RUNS;
     if (runs->rows)
-        return CPU_RUNS_OF_ROWS;
+        return runs->whole ? CPU_WHOLE_ROWS : CPU_RUNS_OF_ROWS;
     if (runs->column_step && (w->kernels->any_step || height == runs->column_step))
         return CPU_RUNS_OF_COLUMNS;
     return w->kernels->any_step ? CPU_RUNS_OF_B : CPU_NO_RUNS;
 }
 
-/* How many panels of A, the last ones, bring the next block of B: in shorter stretches where these are few. */
+/* How many panels of A, the last ones, bring the next block of B: in short stretches, so that A's has its turn, too,
+ * and in shorter ones where panels are few. */
 static int64_t b_ahead_panels(const walk *w, cpu_ahead *b, int64_t panels, int64_t panel_tiles, int64_t depth,
                               int64_t stretch)
 {
     const int64_t groups = ceil_div(b->rows * b->width, CPU_FLOATS_AHEAD);
     const int64_t steps = groups > 0 ? panels * panel_tiles * depth / groups / CPU_RUN * CPU_RUN : stretch;
     const int64_t shortest = panels == 1 ? CPU_LINES_AHEAD / 2 : CPU_RUN; /* one panel reads two lines of B in a step */
-    b->stretch = w->b_stays || stretch < CPU_RUN ? stretch : least(most(steps, shortest), stretch);
+    const int64_t longest = least(stretch, w->kernels->mr <= CPU_LOW ? stretch : B_STRETCH);
+    b->stretch = w->b_stays || stretch < CPU_RUN ? longest : least(most(steps, shortest), longest);
     return ceil_div(groups, panel_tiles * ceil_div(depth, b->stretch));
 }
 
@@ -210,7 +215,7 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     cpu_gemm_edge *const *edge = w->words ? w->words->edge : w->kernels->edge;
     const int64_t nr = panel_columns(w), panel_tiles = ceil_div(cols, nr);
     const int64_t a_panels = ceil_div(rows, s->a_rows[0]), panels = a_panels + f->behind;
-    const int64_t stretch = cpu_stretch(depth, w->words ? w->words->mr : w->kernels->mr);
+    const int64_t stretch = cpu_stretch(depth, w->words ? w->words->mr : w->kernels->mr, cols <= nr / 2);
     const int64_t b_panels = b_ahead_panels(w, &f->b, panels, panel_tiles, depth, stretch);
     const int64_t a_asking = most(a_panels - most(b_panels - f->behind, 0), 1);
     f->a.stretch = a_ahead_stretch(&f->a, a_asking * panel_tiles * depth, stretch);
