@@ -7,14 +7,17 @@
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/table.h"
 
-enum { STREAMS = 8 }; /* rows of B at once; 4 and 16 take 1.1 to 1.6 of the time */
+enum {
+    STREAMS = 8, /* rows of B at once; 4 and 16 take 1.1 to 1.6 of the time */
+    WIDEST = 16  /* vectors of columns at once, of a single row: its sums come and go for few multiply-adds each */
+};
 
 /* `count` vectors of columns; where is_part, the lanes of one that are left. */
 V_INLINE void vectors(cpu_type type, int rows, int count, int is_part, int64_t lanes, int64_t depth, const cpu_thin *t,
                       const float *a, const char *b, float *c, int add)
 {
     const int64_t bytes = cpu_type_bytes(type);
-    vf sum[CPU_THIN_MAX][4], x[4];
+    vf sum[CPU_THIN_MAX][WIDEST], x[WIDEST];
 
     if (rows == 0)
         return;
@@ -49,6 +52,19 @@ V_INLINE void vectors(cpu_type type, int rows, int count, int is_part, int64_t l
     }
 }
 
+/* All strips of `count` vectors from column `j` on, of the first `low` rows, then of the others; returns the column
+ * behind the last one. */
+V_INLINE int64_t strips_of(cpu_type type, int low, int high, int count, int64_t j, int64_t depth, const cpu_thin *t,
+                           const float *a, const char *b, int add)
+{
+    const int64_t bytes = cpu_type_bytes(type);
+    for (; j + count * VL <= t->columns; j += count * VL) {
+        vectors(type, low, count, 0, 0, depth, t, a, b + j * bytes, t->c + j, add);
+        vectors(type, high, count, 0, 0, depth, t, a + low * t->lda, b + j * bytes, t->c + j + low * t->ldc, add);
+    }
+    return j;
+}
+
 V_INLINE void strips(cpu_type type, int rows, const cpu_thin *t)
 {
     /* Where registers are few, vectors of B are loaded twice, for half of the rows each, rather than one by one. */
@@ -56,6 +72,7 @@ V_INLINE void strips(cpu_type type, int rows, const cpu_thin *t)
     /* Whole lines, if it can be: of rows that lie 4096 bytes apart L1 loses what another strip would use. */
     const int line = 64 / (VL * 4), fit = (REGISTERS - 2) / (low + 1);
     const int count = fit >= 4 ? 4 : fit >= line ? fit / line * line : fit;
+    const int wide = line == 1 && rows <= 2 ? WIDEST / rows : count;
     const int64_t bytes = cpu_type_bytes(type);
 
     for (int64_t k = 0; k < t->depth; k += STREAMS) {
@@ -63,11 +80,9 @@ V_INLINE void strips(cpu_type type, int rows, const cpu_thin *t)
         const float *a = t->a + k * t->step;
         const char *b = (const char *)t->b + k * t->ldb * bytes;
         const int add = t->add || k > 0;
-        int64_t j = 0;
-        for (; j + count * VL <= t->columns; j += count * VL) {
-            vectors(type, low, count, 0, 0, depth, t, a, b + j * bytes, t->c + j, add);
-            vectors(type, high, count, 0, 0, depth, t, a + low * t->lda, b + j * bytes, t->c + j + low * t->ldc, add);
-        }
+        int64_t j = strips_of(type, low, high, wide, 0, depth, t, a, b, add);
+        if (wide > count)
+            j = strips_of(type, low, high, count, j, depth, t, a, b, add);
         for (; j < t->columns; j += VL)
             vectors(type, rows, 1, 1, t->columns - j < VL ? t->columns - j : VL, depth, t, a, b + j * bytes, t->c + j,
                     add);
