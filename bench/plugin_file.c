@@ -3,7 +3,6 @@
 #include "bench/plugin_file.h"
 #include "spec/spec.h"
 
-#include <ctype.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +24,7 @@ static const char *host_option(void *user, const char *key)
     size_t n = strlen(name);
     (void)user;
     for (; *key && n + 1 < sizeof name; key++)
-        name[n++] = (char)toupper((unsigned char)*key);
+        name[n++] = *key >= 'a' && *key <= 'z' ? (char)(*key - 'a' + 'A') : *key;
     name[n] = 0;
     const char *value = getenv(name);
     return value && *value ? value : NULL;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/options.h"
 #include "core/base/log.h"
 #include "core/device/blocks.h"
 #include "core/device/call.h"
@@ -160,7 +161,8 @@ static cek_status allocator_alloc(cek__allocator *allocator, cek_dev *dev, uint6
     cek_memory *block;
 
     pthread_mutex_lock(&allocator->lock);
-    block = cek__blocks_best_fit(&allocator->bins[reuse][large], need);
+    /* above a limit that was lowered the cache gives nothing, until it was emptied */
+    block = allocator->held > allocator->limit ? NULL : cek__blocks_best_fit(&allocator->bins[reuse][large], need);
     if (block == NULL) {
         CEK_TRY(segment_new(allocator, dev, segment_bytes, reuse, large, false, &s));
         block = s->first;
@@ -424,9 +426,8 @@ cek_status cek_device_memory_stats(cek_device *device, cek_memory_stats *out)
     CEK__NOT_NULL(out);
     CEK__NOT_NULL(device);
     allocator = &device->allocator;
+    CEK_TRY(cek__results_check(device->name, out));
     stats.size = size = out->size;
-    if (size < sizeof size)
-        CEK_FAIL(CEK_INVALID, "%s: memory statistics: out->size is not set", device->name);
     memset(out, 0, size);
     out->size = size;
     CEK_TRY(cek__device_open(device, &dev));

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/alloc.h"
+#include "core/base/options.h"
 #include "core/base/log.h"
 #include "core/base/thread.h"
 #include "core/device/call.h"
@@ -135,9 +136,8 @@ cek_status cek_device_describe(cek_device *device, cek_device_info *out)
 
     CEK__NOT_NULL(out);
     CEK__NOT_NULL(device);
+    CEK_TRY(cek__results_check(device->name, out));
     size = out->size;
-    if (size < sizeof size)
-        CEK_FAIL(CEK_INVALID, "%s: describe: out->size is not set", device->name);
     memset(out, 0, size);
     out->size = size;
     info = device->info; /* of a lost device */
@@ -185,13 +185,19 @@ cek_status cek_device_read_times(cek_device *device, cek_device_times *out)
 {
     cek_status st;
     cek_dev *dev;
+    cek_device_times told = { .size = sizeof told };
+    uint32_t size;
 
     CEK__NOT_NULL(out);
     CEK__NOT_NULL(device);
-    if (out->size < sizeof out->size)
-        CEK_FAIL(CEK_INVALID, "%s: times: out->size is not set", device->name);
+    CEK_TRY(cek__results_check(device->name, out));
+    size = out->size;
+    memset(out, 0, size);
+    out->size = size;
     CEK_TRY(cek__device_open(device, &dev));
-    CEK_TRY(CEK__CALL(device, device_times, dev, out));
+    CEK_TRY(CEK__CALL(device, device_times, dev, &told));
+    told.size = size;
+    memcpy(out, &told, size < sizeof told ? size : sizeof told);
 out:
     return st;
 }
@@ -246,9 +252,8 @@ cek_status cek_device_read_sensors(cek_device *device, cek_device_sensors *out)
 
     CEK__NOT_NULL(out);
     CEK__NOT_NULL(device);
+    CEK_TRY(cek__results_check(device->name, out));
     size = out->size;
-    if (size < sizeof size)
-        CEK_FAIL(CEK_INVALID, "%s: sensors: out->size is not set", device->name);
     memset(out, 0, size);
     out->size = size;
     CEK_TRY(CEK__CALL(device, device_sensors, device->module->instance, device->index, &told));

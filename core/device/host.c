@@ -4,7 +4,6 @@
  * environment may change under it. Whatever a plugin hands over here is text of unknown origin: NULL, many lines. */
 #include "core/device/host.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +46,7 @@ static struct cek__setting *setting_read(const char *key)
     const char *value;
 
     for (size_t i = 0; key[i] != '\0'; i++)
-        variable[prefix + i] = (char)toupper((unsigned char)key[i]);
+        variable[prefix + i] = key[i] >= 'a' && key[i] <= 'z' ? (char)(key[i] - 'a' + 'A') : key[i]; /* in any locale */
     value = cek__env(variable);
     if (cek__calloc(1, sizeof *setting, &setting) != CEK_OK)
         return NULL;

@@ -157,6 +157,12 @@ static int is_plugin_file(const struct dirent *entry)
     return entry->d_name[0] != '.' && length > 3 && strcmp(entry->d_name + length - 3, ".so") == 0;
 }
 
+/* alphasort would follow the program's locale, and with it which of two plugins of a name is the first. */
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
 static cek_status directory_entry(search *s, const char *directory, const char *name)
 {
     cek_status st;
@@ -234,7 +240,7 @@ static cek_status directory_scan(search *s, const char *path, bool named)
         return CEK_OK;
     if (st != CEK_OK)
         return line_add(s, path, st == CEK_UNAVAILABLE ? "search" : "permissions", st);
-    count = scandir(path, &entries, is_plugin_file, alphasort);
+    count = scandir(path, &entries, is_plugin_file, by_bytes);
     if (count < 0) {
         st = cek__fail_errno(CEK_BAD_PLUGIN, errno, "folder %s cannot be read", path);
         return line_add(s, path, "search", st);

@@ -123,6 +123,8 @@ cek_status cek__stream_create(cek_device *device, bool is_order, cek_stream **ou
     cek_status st;
     cek_stream *stream = NULL;
     cek_dev *dev;
+    cek_queue *queue = NULL;
+    cek_event *fence = NULL;
     /* Markers may be asked for times on any stream of a caller; the default stream is never timed. */
     cek_queue_desc desc = { .size = sizeof desc, .flags = is_order ? 0 : CEK_QUEUE_TIMING };
 
@@ -132,8 +134,11 @@ cek_status cek__stream_create(cek_device *device, bool is_order, cek_stream **ou
     stream->device = device;
     stream->is_order = is_order;
     cek__probes_init(&stream->probes);
-    CEK_TRY(CEK__CALL(device, queue_create, dev, &desc, &stream->queue));
-    CEK_TRY(CEK__CALL(device, event_create, dev, NULL, &stream->fence));
+    /* what a failed call leaves in its result is nobody's */
+    CEK_TRY(CEK__CALL(device, queue_create, dev, &desc, &queue));
+    stream->queue = queue;
+    CEK_TRY(CEK__CALL(device, event_create, dev, NULL, &fence));
+    stream->fence = fence;
     if (stream->queue == NULL || stream->fence == NULL)
         CEK_FAIL(CEK_BAD_PLUGIN, "%s: queue_create or event_create succeeds without a result", device->name);
     list_add(stream);

@@ -87,7 +87,7 @@ out:
 cek_status cek_tensor_item(const cek_tensor *tensor, double *out)
 {
     cek_status st;
-    uint8_t element[8];
+    void *element = NULL; /* which a device that was lost may still write */
 
     CEK__NOT_NULL(out);
     *out = 0;
@@ -95,9 +95,11 @@ cek_status cek_tensor_item(const cek_tensor *tensor, double *out)
     if (cek_tensor_count(tensor) != 1)
         CEK_FAIL(CEK_INVALID, "cek_tensor_item: a tensor %s has %" PRId64 " elements",
                  CEK__SHAPE_TEXT_OF(&tensor->shape), cek_tensor_count(tensor));
+    CEK_TRY(cek__malloc(cek_tensor_bytes(tensor), &element));
     CEK_TRY(cek_tensor_read(tensor, element, cek_tensor_bytes(tensor)));
     *out = cek__dtype_get(tensor->type, element);
 out:
+    cek__free_after(st, element);
     return st;
 }
 

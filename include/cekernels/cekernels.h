@@ -332,9 +332,10 @@ CEK_API CEK_CHECKED cek_status cek_stream_update(cek_stream *stream, cek_ref dst
 
 /* cek_stream_copy - `bytes` from `src`, produced on the stream `from`, to `dst` on the device of
  * `to`; any two devices. Ordered after all work queued on `from` and before work queued on `to`
- * later. With a link between the devices nothing blocks; otherwise the calling thread waits for
- * `from` and copies through host memory (without staging where one side is host memory). Both
- * streams are the caller's for the duration. from == to is allowed.
+ * later. The calling thread waits for `from`; with a link between the devices the copy is then
+ * queued, otherwise it goes through host memory (without staging where one side is host memory).
+ * cek_stream_pull waits for nothing. Both streams are the caller's for the duration. from == to is
+ * allowed.
  * As with uploads, `src` must stay as it is until `to` has passed the copy. */
 CEK_API CEK_CHECKED cek_status cek_stream_copy(cek_stream *to, cek_ref dst, cek_stream *from, cek_ref src,
                                                uint64_t bytes);

@@ -29,7 +29,10 @@ enum { CPU_ROWS_AHEAD = 2 };
 /* Steps of k that a tile writes out one after the other, without a counter, where it may. */
 enum { CPU_RUN = 4 };
 
-enum { CPU_LOW = 8 }; /* rows: of a low tile */
+enum {
+    CPU_LOW = 8,
+    CPU_HIGH = 16
+}; /* rows: of a low tile; of a high one of vectors: those of tile registers have more */
 
 /* Rows of the lowest tile that copies B. Panels of a block of more rows than a full one has, 6 at least, are of like
  * height: the first has more than half of these, or of the 7 that panels have whose rows meet in one set of L1. */
@@ -42,11 +45,14 @@ static inline int64_t cpu_stretch(int64_t depth, int rows, int narrow)
 {
     if (rows <= CPU_LOW)
         return depth < 80 ? (depth + 7) / 8 * 8 : 80;
-    const int of_registers = rows > 16, most = of_registers ? 128 : 512;
+    const int is_tile_register = rows > CPU_HIGH, deepest = is_tile_register ? 128 : 512;
     /* 1, from 32 on 2, from 64 on 4, from 128 on 8 ... */
-    const int stretch = 1 << (27 - __builtin_clz((unsigned)(depth < most ? depth : most) | 16));
-    return narrow && !of_registers ? 2 * stretch : stretch;
+    const int stretch = 1 << (27 - __builtin_clz((unsigned)(depth < deepest ? depth : deepest) | 16));
+    return narrow && !is_tile_register ? 2 * stretch : stretch;
 }
+
+/* Steps: of stretches in which high tiles bring what others will wait for, a block of B or squares, the longest. */
+enum { CPU_PACE = 8 };
 
 /* Rows of memory that come into L2 while tiles work: in a stretch of steps of k CPU_LINES_AHEAD lines, side by side
  * along a row, with which processors go on by themselves, then along the next row. Every tile goes on where the one
@@ -125,10 +131,10 @@ typedef struct cpu_tiles {
  * A(i,k) is a[i * lda + a_offset[k]]; row k of B is nr contiguous floats at *b + b_offset[k]; row i
  * of C is at c + i * ldc. Through the tables tiles read packed panels, strided matrices and windows of images alike;
  * they cost nothing measurable.
- * `runs`: all along k, B's offsets count on by nr; A's by 1, in every CPU_RUN steps from the first on or, as
- * whole rows, all along k, or by the tile's rows, whose columns lie one after the other (lda is 1). Tiles that take any
- * step (cpu_kernels) want B's rows, and in the last case A's columns, the same distance apart, whatever it is; and
- * CPU_RUNS_OF_B says that of B's rows alone.
+ * `runs`: all along k, B's offsets count on by nr; A's by 1 in every CPU_RUN steps from the first on
+ * (CPU_RUNS_OF_ROWS), by 1 all along k (CPU_WHOLE_ROWS), or all along k by the tile's rows, whose columns lie one after
+ * the other (lda is 1; CPU_RUNS_OF_COLUMNS). Tiles that take any step (cpu_kernels) want B's rows, and in the last case
+ * A's columns, the same distance apart, whatever it is; and CPU_RUNS_OF_B says that of B's rows alone.
  * `rows` are those of the table's entry, for functions that stand there more than once. */
 typedef void cpu_gemm_tiles(const cpu_tiles *tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
                             const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,

@@ -13,8 +13,8 @@
  * Every sum is one chain over k, in order, whatever the number of rows: results do not depend on
  * how a matrix is cut.
  *
- * What the sums will meet in C comes nearer while they are made, a row at a time: all rows of a high tile at once would
- * take every place that L1 has for what is on its way, and A and B would wait behind them. */
+ * What the sums will meet in C comes nearer while they are made, a line or two at a time: all of a high tile's at once
+ * would take every place that L1 has for what is on its way, and A and B would wait behind them. */
 #if defined TILE_ASM_RUNS
 #include "kernels/cpu/runs_avx2.h"
 #endif
@@ -162,8 +162,8 @@ V_INLINE void sums_meet(int rows, int vectors, int64_t last, vf sum[TILE_ROWS][T
     }
 }
 
-/* The innermost loop has one branch, and of additions what multiply-adds leave room for: what else there is to do waits
- * for the end of a stretch of k. */
+/* The innermost loop has two branches at most, and of additions what multiply-adds leave room for: what else there is
+ * to do waits for the end of a stretch of k. */
 V_INLINE void tile(int rows, int vectors, int64_t last, int64_t depth, const float *a, int64_t lda,
                    const int32_t *a_offset, const float *b, const int32_t *b_offset, float *c, int64_t ldc,
                    cpu_store store, cpu_ahead *ahead, cpu_runs runs, float *to)
@@ -303,7 +303,7 @@ V_INLINE void tiles_of_runs(int rows, const cpu_tiles *tiles, int64_t depth, con
 
 /* Tuned for no processor gcc keeps integers in vector registers where it has no others left, and the ways back take
  * places that multiply-adds want: of one vector of columns, with a load for each of these, a fifth of the time, of 11
- * rows that copy B a seventh. */
+ * rows that copy B a seventh, of whole tiles a hundredth. */
 #if defined CEK_ISA_AVX512 && defined __GNUC__ && !defined __clang__
 #define TUNED __attribute__((target("tune=skylake-avx512")))
 #else

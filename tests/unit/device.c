@@ -88,7 +88,7 @@ START_TEST(sensors_are_read_of_a_device_that_is_not_open)
     ck_assert(older.utilization == 0.25);
     ck_assert_uint_eq(older.guard, 7);
     all.size = 0;
-    assert_fails(cek_device_read_sensors(device, &all), CEK_INVALID, "a:0: sensors", "out->size is not set");
+    assert_fails(cek_device_read_sensors(device, &all), CEK_INVALID, "a:0: the result's size", "was not set");
     all.size = sizeof all;
     control->lost = true;
     assert_fails(cek_device_read_sensors(device, &all), CEK_DEVICE_LOST, "a:0: device_sensors", "");

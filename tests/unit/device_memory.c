@@ -203,6 +203,12 @@ START_TEST(a_limit_holds_for_used_and_cached_memory_together)
     assert_ok(cek_device_set_memory_limit(device, 1 << 20));
     assert_fails(cek_memory_alloc(device, 1, 0, &a), CEK_OUT_OF_MEMORY, "limit 1048576", "4194304 used");
     assert_ok(cek_device_set_memory_limit(device, 0));
+    assert_ok(cek_memory_alloc(device, 4 << 10, 0, &a)); /* of a segment that has room for more */
+    assert_ok(cek_device_set_memory_limit(device, 1 << 10));
+    cek_memory *more;
+    assert_fails(cek_memory_alloc(device, 4 << 10, 0, &more), CEK_OUT_OF_MEMORY, "limit 1024", "");
+    cek_memory_free(a);
+    assert_ok(cek_device_set_memory_limit(device, 0));
     assert_ok(cek_memory_alloc(device, 8 << 20, 0, &a));
     cek_memory_free(a);
     cek_memory_free(b);

@@ -197,7 +197,8 @@ START_TEST(a_struct_shorter_than_known_is_filled_as_far_as_it_goes)
     ck_assert_uint_eq(u.info.kind, CEK_KIND_CPU);
     for (size_t i = 12; i < sizeof u; i++)
         ck_assert_uint_eq(u.bytes[i], 0x77);
-    assert_fails(cek_device_memory_stats(cek_engine_device(engine, 0), &stats), CEK_INVALID, "a:0", "size is not set");
+    assert_fails(cek_device_memory_stats(cek_engine_device(engine, 0), &stats), CEK_INVALID, "a:0",
+                 "size (2) was not set");
     cek_engine_free(engine);
 }
 END_TEST

@@ -212,13 +212,14 @@ static void plan_one(const gemm_desc *desc, const cpu_config *config, int worker
 }
 
 /* Columns of A that narrow tiles would read where they lie, a load for each multiply-add: as rows of B they meet whole
- * tiles, if there are as many as these have columns. */
-static bool columns_are_rows_of_b(const gemm_plan *as_it_is)
+ * tiles, if they have a length that fills these. Sums that this turns around are long enough for that. */
+static bool columns_pay_as_b(const gemm_plan *plan)
 {
-    const gemm_desc *d = &as_it_is->d;
-    const int64_t nr = as_it_is->product.nr;
-    return as_it_is->product.way_a == PACK_DIRECT && d->a.row_stride == 1 && d->n <= nr / 2 && d->m >= 2 * nr &&
-           d->k >= LONG_SUMS && 8 * round_up(d->m, nr) <= 9 * d->m;
+    const gemm_desc *d = &plan->d;
+    const int64_t nr = plan->product.nr, last = d->n % nr;
+    const bool narrow = last > 0 && last <= nr / 2, filled = d->m >= 2 * nr && 8 * round_up(d->m, nr) <= 9 * d->m;
+    return plan->product.way_a == PACK_DIRECT && d->a.row_stride == 1 && !is_near(d) && narrow && filled &&
+           (d->c.col_stride != 1 || d->k >= LONG_SUMS);
 }
 
 static int swap_pays(const gemm_plan *as_it_is, const gemm_plan *swapped)
@@ -226,7 +227,9 @@ static int swap_pays(const gemm_plan *as_it_is, const gemm_plan *swapped)
     const product_plan *p = &as_it_is->product, *s = &swapped->product;
     if (p->thin != s->thin)
         return s->thin;
-    return p->thin ? s->m < p->m : s->cost < p->cost || columns_are_rows_of_b(as_it_is);
+    if (p->thin)
+        return s->m < p->m;
+    return columns_pay_as_b(as_it_is) || (s->cost < p->cost && !columns_pay_as_b(swapped));
 }
 
 static void product_name(gemm_plan *plan)

@@ -86,20 +86,21 @@ void cek__product_take(const void *part, int64_t row, int64_t rows, int64_t col,
     cek__epilogue(p->kernels, &p->e, row, rows, col, cols, c, ldc);
 }
 
-/* Few panels of A and a near B: what of it fills panels is not packed, if its rows begin with lines (walk.c). */
+/* Few panels of A and a near B: what of it fills panels is not packed, unless its rows meet (walk.c). */
 static bool b_stays(const product_plan *plan)
 {
     return plan->m <= FEW_A_PANELS * plan->mr && plan->k * plan->n * 4 <= plan->config->near_bytes;
 }
 
 /* Of rows that tiles read where they lie. Processors follow those of a low panel by themselves once they have begun,
- * sooner than tiles could ask, and a narrow tile, which has a load for each multiply-add, has no time to; of high ones,
- * and of short rows, all must be asked for: where A is far, and tiles so few that they would wait for it. */
+ * sooner than tiles could ask; a narrow tile, which has a load for each multiply-add, has no time to ask for more. Of
+ * other high ones, and of short rows, all must be asked for, where A is far, and tiles so few that they would wait. */
 static walk_rows a_rows_ahead(const run *r, const product_part *p)
 {
     const product_plan *plan = r->plan;
     const int64_t bytes = plan->m * plan->k * 4;
-    const bool joined = walk_rows_join(p->a.row_stride, plan->sizes.kc), narrow = plan->n <= plan->nr / 2;
+    const bool joined = walk_rows_join(p->a.row_stride, plan->sizes.kc),
+               narrow = !plan->words && plan->n <= plan->nr / 2;
     if (r->source->a != cek__product_a || p->a.way != PACK_DIRECT || p->a.col_stride != 1 || (narrow && joined))
         return WALK_NO_ROWS;
     if (narrow || (plan->mr <= CPU_LOW && !joined))

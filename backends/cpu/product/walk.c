@@ -10,9 +10,7 @@
 
 enum {
     L2_WAY = 128 << 10, /* bytes: lines so far apart share a set of L2, if pages follow each other in memory, too */
-    L2_PLACES = 6,      /* of a set, that a block of B may take */
-    B_STRETCH = 8,      /* steps: of high tiles that bring a block of B, the longest */
-    LINE_BYTES = 64     /* vectors that two lines share are read once more than need be */
+    L2_PLACES = 6       /* of a set, that a block of B may take */
 };
 
 /* The next bytes, of whole lines. */
@@ -175,35 +173,45 @@ static cpu_runs panel_runs(const walk *w, const block_runs *runs, bool b, int64_
     return w->kernels->any_step ? CPU_RUNS_OF_B : CPU_NO_RUNS;
 }
 
-/* How many panels of A, the last ones, bring the next block of B: in short stretches, so that A's has its turn, too,
- * and in shorter ones where panels are few. */
+/* Lines that are asked for, a group of them in each stretch. */
+static int64_t groups_of(const cpu_ahead *ahead)
+{
+    return ceil_div(ahead->rows * ahead->width, CPU_FLOATS_AHEAD);
+}
+
+/* The longest stretches, whole runs if it can be, in which so many steps ask for so many groups. */
+static int64_t stretch_for(int64_t groups, int64_t steps, int64_t shortest, int64_t longest)
+{
+    return least(most(steps / most(groups, 1) / CPU_RUN * CPU_RUN, shortest), longest);
+}
+
+/* How many panels of A, the last ones, bring the next block of B: of high ones in short stretches, so that A's has its
+ * turn, too, and of all in shorter ones where panels are few. */
 static int64_t b_ahead_panels(const walk *w, cpu_ahead *b, int64_t panels, int64_t panel_tiles, int64_t depth,
                               int64_t stretch)
 {
-    const int64_t groups = ceil_div(b->rows * b->width, CPU_FLOATS_AHEAD);
-    const int64_t steps = groups > 0 ? panels * panel_tiles * depth / groups / CPU_RUN * CPU_RUN : stretch;
+    const int64_t groups = groups_of(b), longest = w->kernels->mr <= CPU_LOW ? stretch : least(stretch, CPU_PACE);
     const int64_t shortest = panels == 1 ? CPU_LINES_AHEAD / 2 : CPU_RUN; /* one panel reads two lines of B in a step */
-    const int64_t longest = least(stretch, w->kernels->mr <= CPU_LOW ? stretch : B_STRETCH);
-    b->stretch = w->b_stays || stretch < CPU_RUN ? longest : least(most(steps, shortest), longest);
+    b->stretch = w->b_stays || stretch < CPU_RUN ? longest
+                                                 : stretch_for(groups, panels * panel_tiles * depth, shortest, longest);
     return ceil_div(groups, panel_tiles * ceil_div(depth, b->stretch));
 }
 
-/* How many steps of k there are for each group of lines of A's next block, at most `longest`. */
-static int64_t a_ahead_stretch(const cpu_ahead *a, int64_t steps, int64_t longest)
-{
-    const int64_t groups = ceil_div(a->rows * a->width, CPU_FLOATS_AHEAD);
-    return groups > 0 ? least(most(steps / groups / CPU_RUN * CPU_RUN, 1), longest) : longest;
-}
-
-/* The rows of the next panel: whole at a pace that has all asked for by the last of the tiles, starts one a stretch. */
+/* The rows of the next panel, whole or where they start, all of them asked for by the last of the tiles. */
 static cpu_ahead rows_next(walk_rows ahead, const float *a, int64_t height, int64_t depth, int64_t lda, int64_t tiles,
                            int64_t stretch)
 {
-    const bool starts = ahead == WALK_ROW_STARTS;
-    cpu_ahead next = cpu_ahead_rows(a, height, starts ? CPU_FLOATS_AHEAD : depth, lda);
-    const int64_t wanted = tiles * CPU_FLOATS_AHEAD / height;
-    next.stretch = starts ? stretch : least(most(wanted / CPU_RUN * CPU_RUN, 1), stretch);
+    cpu_ahead next = cpu_ahead_rows(a, height, ahead == WALK_ROW_STARTS ? CPU_FLOATS_AHEAD : depth, lda);
+    next.stretch = stretch_for(groups_of(&next), tiles * depth, 1, stretch);
     return next;
+}
+
+/* The next panel where it is packed, or one run of memory: of high tiles all of it, if there are enough of them; low
+ * and narrow ones have no time for more than its start. */
+static cpu_ahead panel_next(const float *a, int64_t height, int64_t depth, int64_t tiles, bool whole, int64_t stretch)
+{
+    const int64_t groups = ceil_div(height * depth, CPU_FLOATS_AHEAD);
+    return cpu_ahead_from(a, whole ? stretch_for(groups, tiles * depth, CPU_PACE, stretch) : stretch);
 }
 
 /* All tiles of a block: `rows` rows of A against `cols` columns. */
@@ -216,9 +224,10 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     const int64_t nr = panel_columns(w), panel_tiles = ceil_div(cols, nr);
     const int64_t a_panels = ceil_div(rows, s->a_rows[0]), panels = a_panels + f->behind;
     const int64_t stretch = cpu_stretch(depth, w->words ? w->words->mr : w->kernels->mr, cols <= nr / 2);
+    const bool whole = w->kernels->mr > CPU_LOW && cols > nr / 2; /* there is time to ask for a whole panel */
     const int64_t b_panels = b_ahead_panels(w, &f->b, panels, panel_tiles, depth, stretch);
     const int64_t a_asking = most(a_panels - most(b_panels - f->behind, 0), 1);
-    f->a.stretch = a_ahead_stretch(&f->a, a_asking * panel_tiles * depth, stretch);
+    f->a.stretch = stretch_for(groups_of(&f->a), a_asking * panel_tiles * depth, 1, stretch);
     const block_runs block = runs_of(w, cols, lda, depth, stretch, from.edge, s);
 
     for (int64_t ip = 0, i = 0; i < rows; c += s->a_rows[ip++] * ldc) {
@@ -227,7 +236,8 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
         const cpu_runs runs = panel_runs(w, &block, block.b, height);
         i += height;
         const float *a_next = !f->panels ? NULL : i < rows ? s->a_panel[ip + 1] : f->a_next;
-        cpu_ahead next = a_next ? cpu_ahead_from(a_next, stretch) : cpu_ahead_none(a, stretch);
+        cpu_ahead next = a_next ? panel_next(a_next, height, depth, panel_tiles, whole, stretch)
+                                : cpu_ahead_none(a, stretch);
         if (w->a_rows_ahead)
             next = rows_next(w->a_rows_ahead, a + height * lda, height, depth, lda, panel_tiles, stretch);
         for (int64_t jp = 0, full; jp < panel_tiles; jp += full) {
@@ -311,12 +321,11 @@ static bool rows_meet(int64_t row_bytes, int64_t rows)
     return rows > L2_WAY / apart * L2_PLACES;
 }
 
-/* Whether rows of B lie as tiles may read them: once, or again and again. */
-static bool lies_well(const float *lies, int64_t row_bytes, int64_t rows, bool once)
+/* Whether rows of B lie as tiles may read them: once, or again and again. Where vectors are in lines does not matter.
+ */
+static bool lies_well(int64_t row_bytes, int64_t rows, bool once)
 {
-    const bool even = (uintptr_t)lies % LINE_BYTES == 0 && row_bytes % LINE_BYTES == 0;
-    const bool late = rows > WALK_LATE_DEPTH && walk_rows_come_late(row_bytes);
-    return even && !(once ? late : rows_meet(row_bytes, rows));
+    return once ? rows <= WALK_LATE_DEPTH || !walk_rows_come_late(row_bytes) : !rows_meet(row_bytes, rows);
 }
 
 /* Packs columns [col, col + cols) of a block of B, or where they lie in rows of memory, only those that fill no panel:
@@ -334,7 +343,7 @@ static b_block b_take(const walk *w, const walk_task *t, int64_t k, int64_t dept
 
     if (w->b_ahead && !w->b_along && w->b_bytes == 4 && w->b_floats && !t->col_sum && whole > 0)
         lies = (const float *)(const void *)w->b_ahead(w->source, k, t->col + col, &row_bytes);
-    const bool stays = lies && (once || w->b_stays) && lies_well(lies, row_bytes, depth, once);
+    const bool stays = lies && (once || w->b_stays) && lies_well(row_bytes, depth, once);
     if (lies == NULL || (once && !stays) || depth * (row_bytes < 0 ? -row_bytes : row_bytes) > INT32_MAX)
         return (b_block){ NULL, w->b(w->source, k, depth, t->col + col, cols, s) };
     rest.b += whole * depth * nr;
