@@ -51,8 +51,13 @@ static inline int64_t cpu_stretch(int64_t depth, int rows, int narrow)
     return narrow && !is_tile_register ? 2 * stretch : stretch;
 }
 
-/* Steps: of stretches in which high tiles bring what others will wait for, a block of B or squares, the longest. */
+/* Of stretches in which tiles bring what others will wait for, a block of B or squares, the longest: of high tiles no
+ * more than CPU_PACE steps, else it came late. */
 enum { CPU_PACE = 8 };
+static inline int64_t cpu_stretch_bringing(int64_t stretch, int rows)
+{
+    return rows <= CPU_LOW || stretch < CPU_PACE ? stretch : CPU_PACE;
+}
 
 /* Rows of memory that come into L2 while tiles work: in a stretch of steps of k CPU_LINES_AHEAD lines, side by side
  * along a row, with which processors go on by themselves, then along the next row. Every tile goes on where the one

@@ -570,6 +570,19 @@ START_TEST(what_comes_while_tiles_multiply_is_the_pixels_that_are_read_next)
 }
 END_TEST
 
+/* High tiles bring it at a pace of their own; to low ones what is between two stretches costs more. */
+START_TEST(squares_that_come_ahead_come_in_stretches_of_the_tiles_height)
+{
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        const cpu_kernels *kernels = config->kernels;
+        const int64_t longest = winograd_stretch(kernels, 512, 512), wanted = winograd_stretch(kernels, 512, 6);
+        EXPECT(longest == (kernels->mr <= CPU_LOW ? 80 : 8) && wanted == CPU_RUN, "%s: %ld steps, of 6 wanted %ld",
+               config->isa, (long)longest, (long)wanted);
+    }
+}
+END_TEST
+
 int main(void)
 {
     memory_keep();
@@ -594,6 +607,7 @@ int main(void)
     tcase_add_test(tests, panels_of_one_tap_are_as_high_as_tiles);
     tcase_add_test(tests, tiles_that_take_any_step_are_told_of_runs_that_only_b_has);
     tcase_add_test(tests, tiles_that_take_any_step_are_told_of_columns_of_transformed_gradients);
+    tcase_add_test(tests, squares_that_come_ahead_come_in_stretches_of_the_tiles_height);
     tcase_add_test(tests, what_comes_while_tiles_multiply_is_the_pixels_that_are_read_next);
     suite_add_tcase(suite, tests);
     return suite_run(suite);

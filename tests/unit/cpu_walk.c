@@ -237,7 +237,7 @@ START_TEST(rows_of_a_far_a_are_asked_for_a_panel_ahead)
                 float *b = calloc((size_t)(K * n), sizeof *b), *c = calloc((size_t)(m * n), sizeof *c);
                 asked = (struct asked){ 0 };
                 cek__gemm_run(&plan, NULL, &(gemm_args){ .a = a, .b = b, .c = c }, workspace);
-                const bool narrow = n <= config->kernels->nr / 2;
+                const bool narrow = !low && n <= config->kernels->nr / 2;
                 const bool whole = (which == JOINED || (which == 0 && !low)) && !narrow;
                 const bool starts = (low && which == OF_L3) || ((low || narrow) && which == 0);
                 const int all = which == OF_L3 ? asked.tiles / 2 : asked.tiles; /* others ask for the next block of B */

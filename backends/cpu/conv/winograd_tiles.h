@@ -45,7 +45,7 @@ typedef struct winograd_coming {
 /* Of wanted steps so many as tiles can keep to, and as bring what else is asked for in time. */
 static inline int64_t winograd_stretch(const cpu_kernels *kernels, int64_t depth, int64_t wanted)
 {
-    const int64_t longest = least(cpu_stretch(depth, kernels->mr, false), CPU_PACE);
+    const int64_t longest = cpu_stretch_bringing(cpu_stretch(depth, kernels->mr, false), kernels->mr);
 
     return most(least(wanted / CPU_RUN * CPU_RUN, longest), least(CPU_RUN, longest));
 }

@@ -211,15 +211,15 @@ static void plan_one(const gemm_desc *desc, const cpu_config *config, int worker
     cek__product_plan(&out->product);
 }
 
-/* Columns of A that narrow tiles would read where they lie, a load for each multiply-add: as rows of B they meet whole
- * tiles, if they have a length that fills these. Sums that this turns around are long enough for that. */
+/* Columns of A that high narrow tiles would read where they lie, a load for each multiply-add: as rows of B they meet
+ * whole tiles, if they have a length that fills these. Sums that this turns around are long enough for that. */
 static bool columns_pay_as_b(const gemm_plan *plan)
 {
     const gemm_desc *d = &plan->d;
     const int64_t nr = plan->product.nr, last = d->n % nr;
     const bool narrow = last > 0 && last <= nr / 2, filled = d->m >= 2 * nr && 8 * round_up(d->m, nr) <= 9 * d->m;
-    return plan->product.way_a == PACK_DIRECT && d->a.row_stride == 1 && !is_near(d) && narrow && filled &&
-           (d->c.col_stride != 1 || d->k >= LONG_SUMS);
+    return plan->product.mr > CPU_LOW && plan->product.way_a == PACK_DIRECT && d->a.row_stride == 1 && !is_near(d) &&
+           narrow && filled && (d->c.col_stride != 1 || d->k >= LONG_SUMS);
 }
 
 static int swap_pays(const gemm_plan *as_it_is, const gemm_plan *swapped)

@@ -93,17 +93,17 @@ static bool b_stays(const product_plan *plan)
 }
 
 /* Of rows that tiles read where they lie. Processors follow those of a low panel by themselves once they have begun,
- * sooner than tiles could ask; a narrow tile, which has a load for each multiply-add, has no time to ask for more. Of
+ * sooner than tiles could ask; a high narrow tile, which has a load for each multiply-add, has no time for more. Of
  * other high ones, and of short rows, all must be asked for, where A is far, and tiles so few that they would wait. */
 static walk_rows a_rows_ahead(const run *r, const product_part *p)
 {
     const product_plan *plan = r->plan;
     const int64_t bytes = plan->m * plan->k * 4;
-    const bool joined = walk_rows_join(p->a.row_stride, plan->sizes.kc),
-               narrow = !plan->words && plan->n <= plan->nr / 2;
+    const bool low = plan->mr <= CPU_LOW, joined = walk_rows_join(p->a.row_stride, plan->sizes.kc);
+    const bool narrow = !low && !plan->words && plan->n <= plan->nr / 2;
     if (r->source->a != cek__product_a || p->a.way != PACK_DIRECT || p->a.col_stride != 1 || (narrow && joined))
         return WALK_NO_ROWS;
-    if (narrow || (plan->mr <= CPU_LOW && !joined))
+    if (narrow || (low && !joined))
         return bytes > product_blocks(plan)->b_bytes ? WALK_ROW_STARTS : WALK_NO_ROWS;
     return plan->n <= FEW_B_PANELS * plan->nr && bytes > FAR_A_BYTES ? WALK_WHOLE_ROWS : WALK_NO_ROWS;
 }

@@ -190,7 +190,7 @@ static int64_t stretch_for(int64_t groups, int64_t steps, int64_t shortest, int6
 static int64_t b_ahead_panels(const walk *w, cpu_ahead *b, int64_t panels, int64_t panel_tiles, int64_t depth,
                               int64_t stretch)
 {
-    const int64_t groups = groups_of(b), longest = w->kernels->mr <= CPU_LOW ? stretch : least(stretch, CPU_PACE);
+    const int64_t groups = groups_of(b), longest = cpu_stretch_bringing(stretch, w->kernels->mr);
     const int64_t shortest = panels == 1 ? CPU_LINES_AHEAD / 2 : CPU_RUN; /* one panel reads two lines of B in a step */
     b->stretch = w->b_stays || stretch < CPU_RUN ? longest
                                                  : stretch_for(groups, panels * panel_tiles * depth, shortest, longest);
