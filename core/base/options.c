@@ -39,6 +39,17 @@ cek_status cek__results_check(const char *what, const void *out)
     return CEK_OK;
 }
 
+cek_status cek__results_clear(const char *what, void *out)
+{
+    const cek_status st = cek__results_check(what, out);
+    uint32_t given;
+
+    memcpy(&given, out, sizeof given);
+    if (st == CEK_OK)
+        memset((char *)out + sizeof given, 0, given - sizeof given);
+    return st;
+}
+
 void cek__results_give(void *out, const void *full, size_t known)
 {
     uint32_t given;

@@ -20,6 +20,8 @@ CEK__SHARED CEK__CHECKED cek_status cek__options_take(const char *what, void *to
  * most that many bytes of `full`, `known` bytes long. Checked first, where a failure must have done
  * nothing. */
 CEK__SHARED CEK__CHECKED cek_status cek__results_check(const char *what, const void *out);
+/* Checked, and then 0 but for the size, as a failure leaves it. */
+CEK__SHARED CEK__CHECKED cek_status cek__results_clear(const char *what, void *out);
 CEK__SHARED void cek__results_give(void *out, const void *full, size_t known);
 
 /* secure_getenv: NULL in a program with raised privileges, if unset, or if empty. */

@@ -421,15 +421,11 @@ cek_status cek_device_memory_stats(cek_device *device, cek_memory_stats *out)
     cek_dev *dev;
     cek__allocator *allocator;
     cek_memory_stats stats = { .device_free_bytes = CEK_UNKNOWN, .device_total_bytes = CEK_UNKNOWN };
-    uint32_t size;
 
     CEK__NOT_NULL(out);
     CEK__NOT_NULL(device);
     allocator = &device->allocator;
-    CEK_TRY(cek__results_check(device->name, out));
-    stats.size = size = out->size;
-    memset(out, 0, size);
-    out->size = size;
+    CEK_TRY(cek__results_clear(device->name, out));
     CEK_TRY(cek__device_open(device, &dev));
     CEK_TRY(CEK__CALL(device, device_memory, dev, &stats.device_free_bytes, &stats.device_total_bytes));
     pthread_mutex_lock(&allocator->lock);
@@ -440,7 +436,7 @@ cek_status cek_device_memory_stats(cek_device *device, cek_memory_stats *out)
     stats.alloc_count = allocator->alloc_count;
     stats.plugin_alloc_count = allocator->plugin_alloc_count;
     pthread_mutex_unlock(&allocator->lock);
-    memcpy(out, &stats, size < sizeof stats ? size : sizeof stats);
+    cek__results_give(out, &stats, sizeof stats);
     return CEK_OK;
 out:
     return st;

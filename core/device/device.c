@@ -132,19 +132,14 @@ cek_status cek_device_describe(cek_device *device, cek_device_info *out)
 {
     cek_status st;
     cek_device_info info;
-    uint32_t size;
 
     CEK__NOT_NULL(out);
     CEK__NOT_NULL(device);
-    CEK_TRY(cek__results_check(device->name, out));
-    size = out->size;
-    memset(out, 0, size);
-    out->size = size;
+    CEK_TRY(cek__results_clear(device->name, out));
     info = device->info; /* of a lost device */
     if (cek__ask_enter(device, "device_info"))
         CEK_TRY(cek__module_device_info(device->module, device->index, &info));
-    info.size = size;
-    memcpy(out, &info, size < sizeof info ? size : sizeof info);
+    cek__results_give(out, &info, sizeof info);
     return CEK_OK;
 out:
     return st;
@@ -186,18 +181,13 @@ cek_status cek_device_read_times(cek_device *device, cek_device_times *out)
     cek_status st;
     cek_dev *dev;
     cek_device_times told = { .size = sizeof told };
-    uint32_t size;
 
     CEK__NOT_NULL(out);
     CEK__NOT_NULL(device);
-    CEK_TRY(cek__results_check(device->name, out));
-    size = out->size;
-    memset(out, 0, size);
-    out->size = size;
+    CEK_TRY(cek__results_clear(device->name, out));
     CEK_TRY(cek__device_open(device, &dev));
     CEK_TRY(CEK__CALL(device, device_times, dev, &told));
-    told.size = size;
-    memcpy(out, &told, size < sizeof told ? size : sizeof told);
+    cek__results_give(out, &told, sizeof told);
 out:
     return st;
 }
@@ -248,19 +238,14 @@ cek_status cek_device_read_sensors(cek_device *device, cek_device_sensors *out)
 {
     cek_status st;
     cek_device_sensors told = { .size = sizeof told };
-    uint32_t size;
 
     CEK__NOT_NULL(out);
     CEK__NOT_NULL(device);
-    CEK_TRY(cek__results_check(device->name, out));
-    size = out->size;
-    memset(out, 0, size);
-    out->size = size;
+    CEK_TRY(cek__results_clear(device->name, out));
     CEK_TRY(CEK__CALL(device, device_sensors, device->module->instance, device->index, &told));
     CEK_TRY(sensors_check(device, &told));
     unknown_clear(&told);
-    told.size = size;
-    memcpy(out, &told, size < sizeof told ? size : sizeof told);
+    cek__results_give(out, &told, sizeof told);
 out:
     return st;
 }

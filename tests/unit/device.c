@@ -89,6 +89,13 @@ START_TEST(sensors_are_read_of_a_device_that_is_not_open)
     ck_assert_uint_eq(older.guard, 7);
     all.size = 0;
     assert_fails(cek_device_read_sensors(device, &all), CEK_INVALID, "a:0: the result's size", "was not set");
+    all.size = UINT32_MAX; /* never set: nothing is written there */
+    assert_fails(cek_device_read_sensors(device, &all), CEK_INVALID, "a:0: the result's size", "was not set");
+    assert_fails(cek_device_describe(device, &(cek_device_info){ .size = UINT32_MAX }), CEK_INVALID, "a:0", "not set");
+    assert_fails(cek_device_memory_stats(device, &(cek_memory_stats){ .size = UINT32_MAX }), CEK_INVALID, "a:0",
+                 "not set");
+    assert_fails(cek_device_read_times(device, &(cek_device_times){ .size = UINT32_MAX }), CEK_INVALID, "a:0",
+                 "not set");
     all.size = sizeof all;
     control->lost = true;
     assert_fails(cek_device_read_sensors(device, &all), CEK_DEVICE_LOST, "a:0: device_sensors", "");
