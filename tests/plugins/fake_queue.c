@@ -142,7 +142,11 @@ cek_status queue_create(cek_dev *dev, const cek_queue_desc *desc, cek_queue **ou
     (*out)->dev = dev;
     (*out)->timing = desc != NULL && (desc->flags & CEK_QUEUE_TIMING) != 0;
     (*out)->commands = calloc(COMMANDS_MAX, sizeof(command));
-    return CEK_OK;
+    if (!mode_is("stale"))
+        return CEK_OK;
+    free((*out)->commands);
+    unmake(*out); /* and leaves the caller where it was */
+    return fail(dev->instance, CEK_OUT_OF_MEMORY, "no queue is left");
 }
 
 static cek_status run_and_tell(cek_queue *queue, uint64_t until)

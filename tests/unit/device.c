@@ -65,6 +65,17 @@ START_TEST(statuses_without_a_text_get_one_and_unknown_ones_are_internal)
 }
 END_TEST
 
+START_TEST(what_a_failed_queue_create_leaves_is_not_touched)
+{
+    cek_stream *stream;
+
+    start("a-stale.so");
+    assert_fails(cek_stream_create(device, &stream), CEK_OUT_OF_MEMORY, "a:0: queue_create", "no queue is left");
+    ck_assert_ptr_null(stream);
+    stop();
+}
+END_TEST
+
 START_TEST(sensors_are_read_of_a_device_that_is_not_open)
 {
     cek_device_sensors all = { .size = sizeof all };
@@ -489,6 +500,7 @@ int main(void)
     tcase_add_test(tc, a_device_is_opened_when_first_used);
     tcase_add_test(tc, a_device_that_does_not_open_says_why);
     tcase_add_test(tc, statuses_without_a_text_get_one_and_unknown_ones_are_internal);
+    tcase_add_test(tc, what_a_failed_queue_create_leaves_is_not_touched);
     tcase_add_test(tc, sensors_are_read_of_a_device_that_is_not_open);
     tcase_add_test(tc, sensors_that_tell_what_cannot_be_are_not_passed_on);
     tcase_add_test(tc, a_stream_works_in_order_and_a_marker_tells_how_far);
