@@ -220,6 +220,32 @@ bool cek__gpu_lower_gemm_tiles(cek_op *op)
 
 /* --- convolutions ---------------------------------------------------------------------------- */
 
+/* Whether a tap along an axis sees a pixel anywhere. */
+static bool tap_sees(const cek_k_window *w, uint32_t axis, uint32_t tap)
+{
+    const uint64_t shift = (uint64_t)tap * w->dilation[axis], pad = w->pad[axis], stride = w->stride[axis];
+    const uint64_t first = shift < pad ? cek__ceil_div(pad - shift, stride) : 0; /* window that reaches the image, */
+    return first < w->out[axis] && first * stride + shift < pad + w->in[axis];   /* and does not lie behind it */
+}
+
+/* Leaves the taps that see something in the window: of images smaller than it, padding is most of what others meet. */
+static cek_k_taps taps_crop(cek_k_window *w)
+{
+    cek_k_taps taps;
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t first = 0, end = w->taps[i];
+        /* no further than the image begins, so that there is no padding below zero */
+        while (first + 1 < end && !tap_sees(w, i, first) && (first + 1) * w->dilation[i] <= w->pad[i])
+            first++;
+        while (end > first + 1 && !tap_sees(w, i, end - 1))
+            end--;
+        taps.all[i] = w->taps[i], taps.first[i] = first, taps.seen[i] = end - first;
+        w->taps[i] = end - first;
+        w->pad[i] -= first * w->dilation[i];
+    }
+    return taps;
+}
+
 /* Forward, and the gradient of the input: both read pixels through windows and multiply them by packed weights. */
 static void conv_add(cek_op *op, bool data)
 {
@@ -242,6 +268,7 @@ static void conv_add(cek_op *op, bool data)
                                desc->pad_lo);
     a.pixels = desc->batch * cek__gpu_positions(data ? a.window.in : a.window.out);
     a.strided = a.window.stride[0] > 1 || a.window.stride[1] > 1;
+    const cek_k_taps seen = taps_crop(&a.window);
     const uint64_t taps = cek__gpu_positions(a.window.taps), panels = cek__ceil_div(a.columns, size.columns);
     const uint64_t tiles = cek__ceil_div(a.pixels, size.rows);
     const bool gather = a.depth < GATHER_DEPTH && taps * a.depth <= CEK_K_GATHER_VALUES;
@@ -253,7 +280,7 @@ static void conv_add(cek_op *op, bool data)
     const cek__gpu_place packed = cek__gpu_workspace(op, (panels * taps * size.columns + 1) * a.depth * sizeof(float));
     const cek__gpu_place packing[] = { weights, packed };
     const cek_k_pack_weights pack = {
-        .out = desc->out_channels, .in = desc->in_channels, .taps = taps, .zeros = a.depth, .data = data
+        .out = desc->out_channels, .in = desc->in_channels, .zeros = a.depth, .data = data, .taps = seen
     };
     const uint64_t packers = data ? cek__ceil_div(a.depth, CEK_K_PACK_ROWS) : panels;
     cek__gpu_step_fill(tile_step(op, "tile_pack_weights", packers, taps, 1), packing, 2, &pack, sizeof pack);
@@ -280,9 +307,12 @@ static void weights_add(cek_op *op)
                              .accumulate = cek__request_accumulates(&op->request, CEK_CONV_BACKWARD_WEIGHTS_DW) };
     a.window = cek__gpu_window(desc->spatial, desc->in, op->request.out, desc->kernel, desc->stride, desc->dilation,
                                desc->pad_lo);
+    const bool gather = a.in < size.rows;
+    a.taps = (cek_k_taps){ .all = { a.window.taps[0], a.window.taps[1] } };
+    if (!gather)
+        a.taps = taps_crop(&a.window);
     const uint64_t taps = cek__gpu_positions(a.window.taps), pixels = desc->batch * cek__gpu_positions(a.window.out);
     const uint64_t panels = cek__ceil_div(a.out, size.columns);
-    const bool gather = a.in < size.rows;
     const uint64_t tap_groups = gather ? 1 : taps, row_tiles = cek__ceil_div(taps / tap_groups * a.in, size.rows);
     const uint64_t sums = tap_groups * row_tiles * panels * size.rows * size.columns * sizeof(float);
     a.gather = gather;
@@ -310,8 +340,8 @@ static void weights_add(cek_op *op)
     cek__gpu_step_fill(tile_step(op, gather ? "tile_weights_gather" : "tile_weights", tap_groups, a.slices,
                                  cek__ceil_div(panels, a.panels)),
                        buffers, 3, &a, sizeof a);
-    cek__gpu_step_fill(tile_step(op, "tile_weights_finish", panels, tap_groups,
-                                 cek__ceil_div(row_tiles, CEK_K_FINISH_TILES)),
+    const uint64_t all = gather ? 1 : (uint64_t)a.taps.all[0] * a.taps.all[1];
+    cek__gpu_step_fill(tile_step(op, "tile_weights_finish", panels, all, cek__ceil_div(row_tiles, CEK_K_FINISH_TILES)),
                        finish, 2, &a, sizeof a);
 }
 

@@ -177,9 +177,15 @@ typedef struct cek_k_tile {
     cek_u32 stream, unused;                                          /* stream: C is written past the caches */
 } cek_k_tile;
 
+/* The taps of a window that see a pixel anywhere: a box, which goes into cek_k_window as if there were no others. */
+typedef struct cek_k_taps {
+    cek_u32 all[2], first[2], seen[2];
+} cek_k_taps;
+
 typedef struct cek_k_pack_weights {
     cek_u64 at[2];
-    cek_u64 out, in, taps, zeros, data;
+    cek_u64 out, in, zeros, data;
+    cek_k_taps taps;
 } cek_k_pack_weights;
 
 typedef struct cek_k_conv_tile {
@@ -195,6 +201,7 @@ typedef struct cek_k_weights_tile {
     cek_u64 batch, slices, in, out, dy_panel, dy_pixel;
     cek_u64 panels; /* of DY for a work-item */
     cek_k_window window;
+    cek_k_taps taps;
     cek_u32 images, band; /* images, or rows of one, that tiles go through at once */
     cek_u32 accumulate, gather;
 } cek_k_weights_tile;

@@ -183,28 +183,39 @@ KERNEL void tile_finish(GLOBAL char *A_, GLOBAL char *B_, GLOBAL char *C_, GLOBA
 
 /* --- convolutions, forward and backward to the input ----------------------------------------- */
 
-/* Packs weights [out][tap][in] into panels [tap][in][NR] of outputs (forward), or [tap][out][NR] of inputs (data),
- * and leaves `zeros` zeros behind them: what the padding reads. A work-item is a panel and a tap, or (data) a few
+/* How many taps there are, and which of them is number `tap` of those that see something. */
+DEVICE_FN cek_u64 taps_all(const cek_k_taps *t)
+{
+    return (cek_u64)t->all[0] * t->all[1];
+}
+DEVICE_FN cek_u64 tap_seen(const cek_k_taps *t, cek_u64 tap)
+{
+    return (t->first[0] + tap / t->seen[1]) * t->all[1] + t->first[1] + tap % t->seen[1];
+}
+
+/* Packs weights [out][tap][in] into panels [tap][in][NR] of outputs (forward), or [tap][out][NR] of inputs (data), of
+ * the taps that see something, and leaves `zeros` zeros behind them: what the padding reads. A work-item is a panel and a tap, or (data) a few
  * outputs and a tap: their rows, pages apart, are read along. */
 KERNEL void tile_pack_weights(GLOBAL char *from, GLOBAL char *to, const cek_k_pack_weights a)
 {
     const cek_u64 first = GROUP_ID(0), tap = GROUP_ID(1);
     const cek_u64 columns = a.data ? a.in : a.out, depth = a.data ? a.out : a.in, panels = (columns + NR - 1) / NR;
-    cek_in w = (cek_in)AT(from, 0) + tap * a.in;
-    cek_out y = (cek_out)AT(to, 1);
-    if (!a.taps)
+    const cek_u64 taps = (cek_u64)a.taps.seen[0] * a.taps.seen[1], row_of = taps_all(&a.taps) * a.in;
+    if (!taps)
         return;
+    cek_in w = (cek_in)AT(from, 0) + tap_seen(&a.taps, tap) * a.in;
+    cek_out y = (cek_out)AT(to, 1);
     if (first == 0 && tap == 0)
         for (cek_u64 i = 0; i < a.zeros; i++)
-            y[panels * a.taps * depth * NR + i] = 0.0f;
+            y[panels * taps * depth * NR + i] = 0.0f;
     const cek_u64 begin = a.data ? first * CEK_K_PACK_ROWS : 0, left = depth - begin;
     const cek_u64 rows = a.data && left > CEK_K_PACK_ROWS ? CEK_K_PACK_ROWS : left;
     for (cek_u64 panel = a.data ? 0 : first; panel < (a.data ? panels : first + 1); panel++) {
         const cek_u64 column = panel * NR, count = columns - column < NR ? columns - column : NR;
-        cek_out to_panel = y + ((panel * a.taps + tap) * depth + begin) * NR;
+        cek_out to_panel = y + ((panel * taps + tap) * depth + begin) * NR;
         if (a.data && count == NR)
             for (cek_u64 d = 0; d < rows; d++) {
-                cek_in row = w + (begin + d) * a.taps * a.in + column;
+                cek_in row = w + (begin + d) * row_of + column;
                 VSTORE(VLOAD(row), to_panel + d * NR);
                 VSTORE(VLOAD(row + VW), to_panel + d * NR + VW);
             }
@@ -212,7 +223,7 @@ KERNEL void tile_pack_weights(GLOBAL char *from, GLOBAL char *to, const cek_k_pa
             for (cek_u64 d = 0; d < rows; d++)
                 for (cek_u64 j = 0; j < NR; j++) {
                     const cek_u64 o = a.data ? begin + d : column + j, i = a.data ? column + j : d;
-                    to_panel[d * NR + j] = j < count ? w[o * a.taps * a.in + i] : 0.0f;
+                    to_panel[d * NR + j] = j < count ? w[o * row_of + i] : 0.0f;
                 }
     }
 }
@@ -571,23 +582,36 @@ KERNEL void tile_weights_gather(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *
     weights(X_, DY_, partial, a, 1);
 }
 
-/* The slices' sums in order, turned into [out][tap][in]: a panel, a tap and CEK_K_FINISH_TILES tiles per work-item. */
+/* The slices' sums in order, turned into [out][tap][in], and zeros of taps that see nothing: a panel, a tap and
+ * CEK_K_FINISH_TILES tiles per work-item. */
 KERNEL void tile_weights_finish(GLOBAL char *partial, GLOBAL char *DW_, const cek_k_weights_tile a)
 {
-    const cek_u64 panel = GROUP_ID(0), tap = GROUP_ID(1), all_taps = (cek_u64)a.window.taps[0] * a.window.taps[1];
+    const cek_u64 panel = GROUP_ID(0), number = GROUP_ID(1), all = taps_all(&a.taps);
     /* Collected pairs are the channels of a single tap. */
-    const cek_u64 taps = a.gather ? 1 : all_taps, lines = a.gather ? all_taps * a.in : a.in;
+    const cek_u64 taps = a.gather ? 1 : all, lines = a.gather ? all * a.in : a.in;
     const cek_u64 panels = (a.out + NR - 1) / NR, row_tiles = (lines + MR - 1) / MR, first = panel * NR;
     const cek_u64 begin = GROUP_ID(2) * CEK_K_FINISH_TILES, columns = a.out - first < NR ? a.out - first : NR;
-    if (panel >= panels || tap >= taps)
+    if (panel >= panels || number >= taps)
         return;
+    cek_out to = (cek_out)AT(DW_, 1) + (first * taps + number) * lines;
+    cek_u64 tap = 0, seen = 1; /* among those that see something, of which there are so many */
+    if (!a.gather) {
+        const cek_u64 y = number / a.taps.all[1] - a.taps.first[0], x = number % a.taps.all[1] - a.taps.first[1];
+        if (y >= a.taps.seen[0] || x >= a.taps.seen[1]) {
+            const cek_u64 end = (begin + CEK_K_FINISH_TILES) * MR < lines ? (begin + CEK_K_FINISH_TILES) * MR : lines;
+            for (cek_u64 j = 0; j < columns && !a.accumulate; j++)
+                for (cek_u64 at = begin * MR; at < end; at++)
+                    to[j * taps * lines + at] = 0.0f;
+            return;
+        }
+        tap = y * a.taps.seen[1] + x, seen = (cek_u64)a.taps.seen[0] * a.taps.seen[1];
+    }
     cek_in sums = (cek_in)AT(partial, 0) + (tap * panels + panel) * row_tiles * (MR * NR);
-    cek_out to = (cek_out)AT(DW_, 1) + (first * taps + tap) * lines;
     for (cek_u64 t = begin; t < begin + CEK_K_FINISH_TILES && t < row_tiles; t++) {
         cek_f32 turned[NR * MR], *tile = turned;
         ROWS(TILE_DECLARE)
         for (cek_u64 slice = 0; slice < a.slices; slice++) {
-            cek_in at = sums + (slice * taps * panels * row_tiles + t) * (MR * NR);
+            cek_in at = sums + (slice * seen * panels * row_tiles + t) * (MR * NR);
 #define TILE_ADD(i) lo##i += VLOAD(at + (i)*NR), hi##i += VLOAD(at + (i)*NR + VW);
             ROWS(TILE_ADD)
         }

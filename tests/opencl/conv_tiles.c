@@ -12,6 +12,9 @@ static const geometry geometries[] = {
     { 2, 4, 9, 12, 10, 2, 3, 3, 1, 2 },   /* so it is of taps that lie apart */
     { 2, 1, 6, 5, 8, 4, 4, 3, 1, 1 },     /* windows that see nothing */
     { 3, 24, 40, 7, 6, 2, 1, 3, 2, 2 },   /* unequal margins, a dilation */
+    { 40, 32, 48, 2, 2, 1, 1, 3, 2, 1 },  /* four taps of nine see something, the last ones */
+    { 6, 20, 33, 1, 4, 3, 4, 3, 1, 2 },   /* some of them far apart, others that see zeros between them */
+    { 6, 20, 33, 2, 1, 5, 5, 5, 1, 1 },   /* more zeros than a window is wide */
     { 4, 300, 40, 2, 2, 1, 1, 3, 1, 1 },  /* tiles of channels by the dozen for one work-item that adds them up */
 };
 enum { GEOMETRIES = sizeof geometries / sizeof *geometries };
@@ -45,7 +48,7 @@ START_TEST(results_are_those_of_the_reference)
 }
 END_TEST
 
-/* Whose weights would else make NaN of zeros. */
+/* Their weights would else make NaN of zeros. */
 START_TEST(taps_that_no_pixel_sees_an_image_through_are_left_out)
 {
     const geometry *g = &geometries[0];

@@ -353,6 +353,28 @@ static cek_op *tiled(uint32_t kind, uint64_t batch, uint64_t size, uint64_t chan
     return op;
 }
 
+/* Of images of one pixel and windows of nine, the tap in the middle; of those of four pixels all nine. */
+START_TEST(taps_that_see_nothing_are_neither_packed_nor_multiplied)
+{
+    for (uint32_t kind = CEK_OP_CONV_FORWARD; kind <= CEK_OP_CONV_BACKWARD_WEIGHTS; kind++)
+        for (uint32_t size = 1; size <= 2; size++) {
+            cek_op *op = tiled(kind, 32, size, 512);
+            const bool weights = kind == CEK_OP_CONV_BACKWARD_WEIGHTS;
+            const cek_k_taps taps = weights ? ARGS(op, 0, cek_k_weights_tile)->taps
+                                            : ARGS(op, 0, cek_k_pack_weights)->taps;
+            const cek_u32 seen = size == 1 ? 1 : 3;
+            for (uint32_t i = 0; i < 2; i++) {
+                ck_assert_uint_eq(taps.all[i], 3);
+                ck_assert_uint_eq(taps.first[i], size == 1);
+                ck_assert_uint_eq(taps.seen[i], seen);
+            }
+            ck_assert_uint_eq(op->steps[0].groups[weights ? 0 : 1], seen * seen);
+            ck_assert_uint_eq(op->steps[1].groups[1], weights ? 9 : 16); /* finished are all; 16 panels */
+            cek__gpu_op_destroy(op);
+        }
+}
+END_TEST
+
 /* 512 channels are 16 panels of 32, 37 tiles of 14 channels. */
 START_TEST(work_items_of_few_pixels_share_panels_out)
 {
@@ -450,6 +472,7 @@ int main(void)
     c = tcase_create("tiles");
     tcase_add_loop_test(c, a_convolution_is_lowered_to_the_tile_that_it_was_given, 0, 3);
     tcase_add_test(c, what_must_not_depend_on_a_clock_or_has_one_way_is_not_timed);
+    tcase_add_test(c, taps_that_see_nothing_are_neither_packed_nor_multiplied);
     tcase_add_test(c, work_items_of_few_pixels_share_panels_out);
     tcase_add_test(c, gradients_of_weights_of_small_images_go_through_many_at_once);
     suite_add_tcase(s, c);
