@@ -36,7 +36,7 @@
 #include "backends/common/validate.h"
 
 /* A part of every numeric id. Raised whenever a kernel or its lowering may change the last bit of any result. */
-#define CEK__GPU_ALGORITHMS "1"
+#define CEK__GPU_ALGORITHMS "2"
 
 typedef struct cek__gpu_driver cek__gpu_driver;
 typedef struct cek__gpu_tuner cek__gpu_tuner;

@@ -150,13 +150,13 @@ void cek__gpu_reduce_add(cek_op *op, const cek__gpu_reduction *r)
     terms_fill(r, &s.a);
     if (!dims_all(op, r, &s.a))
         return;
-    s.columns = !r->last && is_columns(op->dev, &s.a);
+    s.columns = is_columns(op->dev, &s.a);
     cek__gpu_defines(op->dev, defines, "#define TYPE %s\n#define FUNCTION %u\n%s", cek__gpu_type(r->type),
                      r->function == CEK_REDUCE_MEAN ? CEK_REDUCE_SUM : r->function,
                      r->terms ? "#define TERMS 1\n" : "");
     cek__gpu_step *step = cek__gpu_step_load(op, "reduce.cl", defines, s.columns ? "reduce_columns" : "reduce", &group);
     stage_plan(op->dev, r, group, &s);
-    const bool whole = s.pieces == 1 && !s.columns;
+    const bool whole = s.pieces == 1;
     cek__gpu_reduction rest;
     cek__gpu_terms terms;
     pieces_describe(r, &s, &terms, &rest);

@@ -149,7 +149,6 @@ KERNEL void reduce_columns(OPERANDS, const cek_k_reduce a)
     cek_u64 first = GROUP_NUMBER() * LANES, row = GROUP_ID(2) * a.piece;
     cek_u64 end = row + a.piece < terms ? row + a.piece : terms;
     cek_f32 result[LANES];
-    (void)scale;
     if (first >= outputs)
         return;
     cek_u64 lanes = outputs - first < LANES ? outputs - first : LANES;
@@ -173,8 +172,10 @@ KERNEL void reduce_columns(OPERANDS, const cek_k_reduce a)
 #ifdef TERMS
 #undef middle
 #endif
-    for (cek_u64 l = 0; l < lanes; l++)
-        ((GLOBAL cek_f32 *)AT(y, 1))[GROUP_ID(2) * a.outputs + first + l] = result[l];
+    for (cek_u64 l = 0; l < lanes; l++) {
+        GLOBAL cek_f32 *to = (GLOBAL cek_f32 *)AT(y, 1) + GROUP_ID(2) * a.outputs + first + l;
+        *to = a.accumulate ? *to + result[l] * scale : result[l] * scale;
+    }
 }
 #endif
 #else /* ARG */
