@@ -92,6 +92,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/formats/zip_write.h \
     %D%/graph/chain.c \
     %D%/graph/chain.h \
+    %D%/graph/common.c \
+    %D%/graph/common.h \
     %D%/graph/cut.c \
     %D%/graph/cut.h \
     %D%/graph/differentiate.c \
@@ -102,6 +104,8 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/graph/fuse.h \
     %D%/graph/graph.c \
     %D%/graph/graph.h \
+    %D%/graph/join.c \
+    %D%/graph/join.h \
     %D%/graph/lower.c \
     %D%/graph/lower.h \
     %D%/graph/masked.c \

@@ -7,6 +7,7 @@
 #define CEK_TESTS_GRAPH_CHECK_H
 
 #include "core/base/random.h"
+#include "nn/graph/common.h"
 #include "nn/graph/fuse.h"
 #include "nn/graph/parts.h"
 #include "nn/graph/physical.h"
@@ -133,6 +134,7 @@ static inline void passes(net *n)
 {
     cek__simplify(&n->graph, true);
     assert_ok(cek__differentiate(&n->graph));
+    assert_ok(cek__common(&n->graph));
     assert_ok(cek__physical(&n->graph));
     assert_ok(cek__fuse(&n->graph, NULL));
 }
@@ -253,6 +255,7 @@ static inline int64_t values_of(net *n, int y, double *out)
     ck_assert_int_le(count, ROOM);
     n->graph.result = y;
     cek__simplify(&n->graph, false);
+    assert_ok(cek__common(&n->graph));
     assert_ok(cek__physical(&n->graph));
     assert_ok(cek__fuse(&n->graph, NULL));
     net_lower(n);

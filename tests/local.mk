@@ -678,6 +678,12 @@ unit_tests += %D%/unit/graph_view
 %C%_unit_graph_view_LDFLAGS = $(check_ldflags)
 %C%_unit_graph_view_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) -lm
 
+unit_tests += %D%/unit/graph_passes
+%C%_unit_graph_passes_SOURCES = %D%/unit/graph_passes.c %D%/graph_check.h %D%/unit/plan_run.h %D%/unit/scratch.h
+%C%_unit_graph_passes_CPPFLAGS = $(unit_cppflags)
+%C%_unit_graph_passes_LDFLAGS = $(check_ldflags)
+%C%_unit_graph_passes_LDADD = nn/libcekernels-nn.la core/libcekernels.la $(unit_libs) -lm
+
 unit_tests += %D%/unit/graph_padding
 %C%_unit_graph_padding_SOURCES = %D%/unit/graph_padding.c %D%/graph_check.h %D%/unit/plan_run.h %D%/unit/scratch.h
 %C%_unit_graph_padding_CPPFLAGS = $(unit_cppflags)

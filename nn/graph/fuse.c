@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "nn/graph/join.h"
 #include "nn/graph/parts.h"
 
 static bool is_product(const cek__part *part)
@@ -317,6 +318,8 @@ cek_status cek__fuse(cek__graph *graph, const cek__folding *folding)
     sums_add_in_place(graph);
     cek__graph_prune(graph);
     followers_mark(graph);
+    cek__graph_number(graph);
+    cek__chains_join(graph);
 out:
     return st;
 }

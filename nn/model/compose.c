@@ -7,6 +7,7 @@
 #include "core/base/alloc.h"
 #include "cekernels/parts.h"
 #include "core/base/status.h"
+#include "nn/graph/common.h"
 #include "nn/graph/fuse.h"
 #include "nn/graph/parts.h"
 #include "nn/graph/physical.h"
@@ -162,6 +163,7 @@ cek_status cek__model_compose(const cek_model *model, const cek__purpose *purpos
         CEK_TRY(parameters_read(model, out, purpose));
         CEK_TRY(cek__differentiate(out));
     }
+    CEK_TRY(cek__common(out));
     images_give(out, purpose->images);
     CEK_TRY(cek__physical(out));
     CEK_TRY(cek__types(out, purpose->low, purpose->rounded));

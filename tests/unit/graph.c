@@ -291,8 +291,7 @@ START_TEST(a_normalisation_is_one_chain_and_its_gradients_two_sums_and_one)
                       "%17 [4] = chain %7 %4 (backward)\n"
                       "%18 [4] = chain %11 %16 %7 %4 (backward)\n"
                       "%19 [4] = chain %12 %16 %7 %4 (backward)\n"
-                      "%20 [N,4] = chain %10 %3 %5 %17 %18 %19 (backward)\n"
-                      "%21 [N,4] = chain %20 %2 (backward)\n"
+                      "%21 [N,4] = chain %2 %10 %3 %5 %17 %18 %19 (backward)\n"
                       "%22 [4] = reduce %21 (backward)\n"
                       "%23 [4] = chain %11 (backward)\n");
     net_close(&n);
