@@ -147,7 +147,8 @@ void cek__chains_join(cek__graph *graph)
     for (int i = 0; i < graph->length; i++) {
         cek__part *part = cek__graph_at(graph, i);
 
-        while (part->kind == CEK__PART_CHAIN && !is_follower(graph, part) && takes_one(graph, part)) {}
+        while (part->kind == CEK__PART_CHAIN && !is_follower(graph, part) && takes_one(graph, part)) {
+        }
     }
     for (int i = 0; i < graph->length; i++)
         if (graph->sequence[i])

@@ -1,4 +1,5 @@
-/* graph_passes.c - what is computed alike is computed once, chains behind each other are one: which, and which are not. */
+/* graph_passes.c - what is computed alike is computed once, chains behind each other are one: which are, and which are
+ * not. */
 #include "tests/graph_check.h"
 
 static int count(const cek__graph *graph, cek__part_kind kind)
