@@ -228,16 +228,24 @@ KERNEL void tile_pack_weights(GLOBAL char *from, GLOBAL char *to, const cek_k_pa
     }
 }
 
-/* A pixel of the result, its number there, and where its image begins in what is read. */
-typedef struct pixel { cek_u32 y, x; cek_u64 place, image; } pixel;
+/* A pixel of the result, its number there, and where its image begins in what is read. Of the gradient of the input, `at`
+ * and `phase` of each axis are the pixel and its padding, divided by the stride, and the rest. */
+typedef struct pixel { cek_u32 y, x, at[2], phase[2]; cek_u64 place, image; } pixel;
 
-/* Pixel `at` of images of so many rows and columns. Where the gradient of the input strides, pixels that are a stride
+DEVICE_FN void pixel_divide(const cek_k_window *w, pixel *p)
+{
+    const cek_u32 y = p->y + w->pad[0], x = p->x + w->pad[1];
+    p->at[0] = y / w->stride[0], p->phase[0] = y % w->stride[0];
+    p->at[1] = x / w->stride[1], p->phase[1] = x % w->stride[1];
+}
+
+/* Pixel `number` of images of so many rows and columns. Where the gradient of the input strides, pixels that are a stride
  * apart follow each other: all of a tile then see something through a tap, or none does. */
-DEVICE_FN pixel pixel_of(const cek_k_conv_tile *a, cek_u64 at, cek_u32 height, cek_u32 width, cek_u64 image,
+DEVICE_FN pixel pixel_of(const cek_k_conv_tile *a, cek_u64 number, cek_u32 height, cek_u32 width, cek_u64 image,
                          cek_u32 strided)
 {
-    const cek_u64 area = (cek_u64)height * width, number = at / area;
-    cek_u64 rest = at % area;
+    const cek_u64 area = (cek_u64)height * width, before = number / area;
+    cek_u64 rest = number % area;
     pixel p;
     if (strided) {
         const cek_u32 *stride = a->window.stride;
@@ -251,21 +259,52 @@ DEVICE_FN pixel pixel_of(const cek_k_conv_tile *a, cek_u64 at, cek_u32 height, c
     } else {
         p.y = (cek_u32)(rest / width), p.x = (cek_u32)(rest % width);
     }
-    p.place = number * area + (cek_u64)p.y * width + p.x;
-    p.image = number * image;
+    p.place = before * area + (cek_u64)p.y * width + p.x;
+    p.image = before * image;
+    pixel_divide(&a->window, &p);
     return p;
 }
 
 /* The next one, where they follow each other as they lie: divisions take longer than a tile of few channels. */
 DEVICE_FN void pixel_next(pixel *p, cek_u32 height, cek_u32 width, cek_u64 image)
 {
-    p->place++;
+    p->place++, p->at[1]++;
     if (++p->x < width)
         return;
-    p->x = 0;
+    p->at[1] -= width, p->x = 0, p->at[0]++;
     if (++p->y < height)
         return;
-    p->y = 0, p->image += image;
+    p->at[0] -= height, p->y = 0, p->image += image;
+}
+
+/* The next one of those that are a stride apart: of the same phases, then of the next. */
+DEVICE_FN void pixel_next_strided(const cek_k_window *w, pixel *p, cek_u32 height, cek_u32 width, cek_u64 image)
+{
+    const cek_u32 *stride = w->stride;
+    p->place += stride[1], p->x += stride[1], p->at[1]++;
+    if (p->x < width)
+        return;
+    cek_u64 first = p->place - ((cek_u64)p->y * width + p->x); /* of the image */
+    p->x %= stride[1], p->y += stride[0];
+    if (p->y >= height) {
+        p->y %= stride[0];
+        if (++p->x == stride[1] || p->x == width) {
+            p->x = 0;
+            if (++p->y == stride[0] || p->y == height)
+                p->y = 0, p->image += image, first += (cek_u64)height * width;
+        }
+    }
+    p->place = first + (cek_u64)p->y * width + p->x;
+    pixel_divide(w, p);
+}
+
+/* How far a tap lies behind the window's first, along an axis: so many strides, and the rest. */
+typedef struct shift { cek_u32 strides, rest; } shift;
+
+DEVICE_FN void shift_next(const cek_k_window *w, int axis, shift *s)
+{
+    for (s->rest += w->dilation[axis]; s->rest >= w->stride[axis]; s->rest -= w->stride[axis])
+        s->strides++;
 }
 
 /* What a pixel sees through a tap, a row of A: a pointer to that pixel's channels, or to zeros. */
@@ -277,43 +316,53 @@ DEVICE_FN cek_in seen_forward(const cek_k_conv_tile *a, pixel p, cek_u32 ty, cek
     return y < w->in[0] && x < w->in[1] ? X + p.image + ((cek_u64)y * w->in[1] + x) * a->depth : zeros;
 }
 
-DEVICE_FN cek_in seen_data(const cek_k_conv_tile *a, pixel p, cek_u32 ty, cek_u32 tx, cek_in DY, cek_in zeros)
+DEVICE_FN cek_in seen_data(const cek_k_conv_tile *a, pixel p, shift sy, shift sx, cek_in DY, cek_in zeros)
 {
-    const cek_k_window *w = &a->window;
-    cek_u32 py = p.y + w->pad[0] - ty * w->dilation[0], px = p.x + w->pad[1] - tx * w->dilation[1];
-    cek_u32 y = py, x = px, whole = 1;
-    if (a->strided) {
-        y = py / w->stride[0], x = px / w->stride[1];
-        whole = y * w->stride[0] == py && x * w->stride[1] == px;
-    }
-    whole = whole && (cek_i32)py >= 0 && (cek_i32)px >= 0 && y < w->out[0] && x < w->out[1];
-    return whole ? DY + p.image + ((cek_u64)y * w->out[1] + x) * a->depth : zeros;
+    const cek_u32 y = p.at[0] - sy.strides, x = p.at[1] - sx.strides;
+    const cek_u32 whole = p.phase[0] == sy.rest && p.phase[1] == sx.rest;
+    return whole && y < a->window.out[0] && x < a->window.out[1]
+               ? DY + p.image + ((cek_u64)y * a->window.out[1] + x) * a->depth
+               : zeros;
 }
 
-/* All that a pixel sees, a row of A whose steps of k lie MR apart: lines of its window at a time, where it lies whole in
- * the image and its taps side by side, else tap by tap. */
-DEVICE_FN void conv_gather(const cek_k_conv_tile *a, pixel p, const int data, cek_in X, cek_in zeros, cek_f32 *to)
+/* Copies so many values, a vector at a time where that does not read behind `end`; behind them others may be written,
+ * which are in front of what is copied next. */
+DEVICE_FN void values_copy(cek_in from, cek_u64 count, cek_in end, cek_f32 *to)
+{
+    cek_u64 k = 0;
+    for (; k < count && end - from >= (long)(k + VW); k += VW)
+        VSTORE(VLOAD(from + k), to + k);
+    for (; k < count; k++)
+        to[k] = from[k];
+}
+
+/* All that a pixel sees, a row of A: lines of its window at a time, where it lies whole in the image and its taps side by
+ * side, else tap by tap. */
+DEVICE_FN void conv_gather(const cek_k_conv_tile *a, pixel p, const int data, cek_in X, cek_in end, cek_in zeros,
+                           cek_f32 *to)
 {
     const cek_k_window *w = &a->window;
     if (!data && w->dilation[1] == 1) {
         const cek_u32 y = p.y * w->stride[0] - w->pad[0], last = y + (w->taps[0] - 1) * w->dilation[0];
-        const cek_u32 x = p.x * w->stride[1] - w->pad[1], end = x + w->taps[1];
-        if (y < w->in[0] && last < w->in[0] && x < w->in[1] && end <= w->in[1]) {
+        const cek_u32 x = p.x * w->stride[1] - w->pad[1], behind = x + w->taps[1];
+        if (y < w->in[0] && last < w->in[0] && x < w->in[1] && behind <= w->in[1]) {
             const cek_u64 line = (cek_u64)w->in[1] * a->depth;
-            const cek_u32 values = w->taps[1] * a->depth;
+            const cek_u32 values = w->taps[1] * (cek_u32)a->depth;
             cek_in from = X + p.image + y * line + x * a->depth;
-            for (cek_u32 ty = 0; ty < w->taps[0]; ty++, from += w->dilation[0] * line)
-                for (cek_u32 k = 0; k < values; k++, to += MR)
-                    *to = from[k];
+            for (cek_u32 ty = 0; ty < w->taps[0]; ty++, from += w->dilation[0] * line, to += values)
+                values_copy(from, values, end, to);
             return;
         }
     }
-    for (cek_u32 ty = 0; ty < w->taps[0]; ty++)
-        for (cek_u32 tx = 0; tx < w->taps[1]; tx++) {
-            cek_in seen = data ? seen_data(a, p, ty, tx, X, zeros) : seen_forward(a, p, ty, tx, X, zeros);
-            for (cek_u32 c = 0; c < a->depth; c++, to += MR)
-                *to = seen[c];
+    shift sy = { 0, 0 };
+    for (cek_u32 ty = 0; ty < w->taps[0]; ty++, shift_next(w, 0, &sy)) {
+        shift sx = { 0, 0 };
+        for (cek_u32 tx = 0; tx < w->taps[1]; tx++, shift_next(w, 1, &sx), to += a->depth) {
+            cek_in seen = data ? seen_data(a, p, sy, sx, X, zeros) : seen_forward(a, p, ty, tx, X, zeros);
+            for (cek_u32 c = 0; c < a->depth; c++)
+                to[c] = seen[c];
         }
+    }
 }
 
 /* Rows are pixels of the result, MR in a row; k is tap by tap, channel by channel. Two spatial dimensions. `data`:
@@ -337,7 +386,8 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
     e.activation = a.activation, e.act_grad = a.act_grad, e.stream = 0;
     const cek_u32 height = data ? w.in[0] : w.out[0], width = data ? w.in[1] : w.out[1];
     const cek_u64 image = (data ? (cek_u64)w.out[0] * w.out[1] : (cek_u64)w.in[0] * w.in[1]) * a.depth;
-#define SEEN(i) (data ? seen_data(&a, pixels[i], ty, tx, X, zeros) : seen_forward(&a, pixels[i], ty, tx, X, zeros))
+#define SEEN(i) (data ? seen_data(&a, pixels[i], sy, sx, X, zeros) : seen_forward(&a, pixels[i], ty, tx, X, zeros))
+#define GATHERED (CEK_K_GATHER_VALUES + VW) /* a row of what is collected, and what is written behind it */
     pixel at = pixel_of(&a, tile_first * MR, height, width, image, data && a.strided);
     for (cek_u64 t = tile_first; t < tile_end; t++) {
         pixel pixels[MR];
@@ -346,34 +396,38 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
             if (t * MR + i + 1 >= a.pixels)
                 continue;
             if (data && a.strided)
-                at = pixel_of(&a, t * MR + i + 1, height, width, image, 1);
+                pixel_next_strided(&a.window, &at, height, width, image);
             else
                 pixel_next(&at, height, width, image);
         }
-        cek_f32 gathered[CEK_K_GATHER_VALUES * MR];
-        if (gather)
+        cek_f32 gathered[MR * GATHERED];
+        if (gather) {
+            cek_in end = X + a.pixels / ((cek_u64)height * width) * image;
             for (int i = 0; i < MR; i++)
-                conv_gather(&a, pixels[i], data, X, zeros, gathered + i);
+                conv_gather(&a, pixels[i], data, X, end, zeros, gathered + i * GATHERED);
+        }
         for (cek_u64 panel = panel_first; panel < panel_end; panel++) {
             cek_in b = W + panel * taps * a.depth * NR;
             const cek_u32 half_panel = panel * NR + VW >= a.columns;
             ROWS(TILE_DECLARE)
             if (gather) {
-                const cek_f32 *x = gathered, *end = gathered + taps * a.depth * MR;
-#define A_OF(i) x[i]
+                const cek_f32 *x = gathered, *end = gathered + taps * a.depth;
+#define A_OF(i) x[(i) * GATHERED]
                 if (half_panel)
-                    for (; x < end; b += NR, x += MR) {
+                    for (; x < end; b += NR, x++) {
                         const VEC b0 = VLOAD(b);
                         ROWS(TILE_HALF_STEP)
                     }
-                for (; x < end; b += NR, x += MR) {
+                for (; x < end; b += NR, x++) {
                     const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
                     ROWS(TILE_STEP)
                 }
 #undef A_OF
             } else {
-                for (cek_u32 ty = 0; ty < w.taps[0]; ty++)
-                    for (cek_u32 tx = 0; tx < w.taps[1]; tx++) {
+                shift sy = { 0, 0 };
+                for (cek_u32 ty = 0; ty < w.taps[0]; ty++, shift_next(&w, 0, &sy)) {
+                    shift sx = { 0, 0 };
+                    for (cek_u32 tx = 0; tx < w.taps[1]; tx++, shift_next(&w, 1, &sx)) {
 #define SEEN_ROW(i) cek_in r##i = SEEN(i);
                         ROWS(SEEN_ROW)
 #define SEES_ROW(i) sees |= r##i != zeros;
@@ -396,6 +450,7 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
                             }
 #undef A_OF
                     }
+                }
             }
 #define CONV_FINISH(i) if (t * MR + i < a.pixels) \
                 finish_row(&e, pixels[i].place * a.columns, 1, t * MR + i, panel * NR, 0, a.columns, lo##i, hi##i);
@@ -442,10 +497,35 @@ KERNEL void tile_conv_data_gather(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char 
 
 /* --- gradients of weights -------------------------------------------------------------------- */
 
-/* A row of the window's image, `count` columns from `x0`, for the pairs of tap and channel from `row` on: MR, or as many
- * as there are. */
-DEVICE_FN void weights_gather(const cek_k_weights_tile *a, cek_in X, cek_u64 image, cek_u32 y, cek_u64 row, cek_u32 x0,
-                              cek_u32 count, cek_f32 *gathered)
+/* Pairs of tap and channel of a tile that lie side by side in a line of the window. */
+typedef struct run {
+    cek_u32 at, count;       /* of the tile's pairs: the first, and how many */
+    cek_u32 ty, tx, channel; /* of the first */
+} run;
+
+/* The runs of a tile's pairs, from `row` on; how many there are. Taps that lie apart end them. */
+DEVICE_FN cek_u32 runs_find(const cek_k_weights_tile *a, cek_u64 row, run *runs)
+{
+    const cek_k_window *w = &a->window;
+    const cek_u32 in = (cek_u32)a->in, all = w->taps[0] * w->taps[1] * in;
+    const cek_u32 first = (cek_u32)row, end = first + MR < all ? first + MR : all;
+    const cek_u32 whole = w->dilation[1] == 1 ? w->taps[1] * in : in;
+    cek_u32 count = 0;
+    for (cek_u32 pair = first; pair < end; count++) {
+        run r;
+        const cek_u32 left = whole - pair % whole, tap = pair / in;
+        r.at = pair - first, r.count = left < end - pair ? left : end - pair;
+        r.ty = tap / w->taps[1], r.tx = tap % w->taps[1], r.channel = pair % in;
+        runs[count] = r;
+        pair += r.count;
+    }
+    return count;
+}
+
+/* What `count` pixels of a row of the result see, from column `x0` on, of each a tile's pairs; zeros beside the image. Run
+ * by run, or pair by pair where runs are short. */
+DEVICE_FN void pairs_gather(const cek_k_weights_tile *a, cek_in X, cek_u64 image, cek_u32 y, cek_u64 row, cek_u32 x0,
+                            cek_u32 count, cek_f32 *gathered)
 {
     const cek_k_window *w = &a->window;
     const cek_u64 pairs = (cek_u64)w->taps[0] * w->taps[1] * a->in;
@@ -463,6 +543,35 @@ DEVICE_FN void weights_gather(const cek_k_weights_tile *a, cek_in X, cek_u64 ima
         for (; x < count; x++)
             gathered[x * MR + i] = 0.0f;
     }
+}
+
+DEVICE_FN void runs_gather(const cek_k_weights_tile *a, cek_in X, cek_in end, cek_u64 image, cek_u32 y, cek_u32 x0,
+                          cek_u32 count, const run *runs, cek_u32 run_count, cek_f32 *to)
+{
+    const cek_k_window *w = &a->window;
+    const cek_u32 in = (cek_u32)a->in;
+    for (cek_u32 x = 0; x < count; x++, to += MR)
+        for (cek_u32 number = 0; number < run_count; number++) {
+            const run r = runs[number];
+            const cek_u32 sy = y * w->stride[0] + r.ty * w->dilation[0] - w->pad[0];
+            const cek_u32 sx = (x0 + x) * w->stride[1] + r.tx * w->dilation[1] - w->pad[1];
+            const cek_u32 last = sx + (r.channel + r.count - 1) / in; /* the last one's pixel */
+            cek_f32 *values = to + r.at;
+            if (sy >= w->in[0]) {
+                for (cek_u32 i = 0; i < r.count; i++)
+                    values[i] = 0.0f;
+                continue;
+            }
+            cek_in line = X + (image * w->in[0] + sy) * w->in[1] * a->in;
+            if (sx < w->in[1] && last < w->in[1])
+                values_copy(line + (cek_u64)sx * in + r.channel, r.count, end, values);
+            else
+                for (cek_u32 i = 0, c = r.channel, at = sx; i < r.count; i++) {
+                    values[i] = at < w->in[1] ? line[(cek_u64)at * in + c] : 0.0f;
+                    if (++c == in)
+                        c = 0, at++;
+                }
+        }
 }
 
 /* The first vector of a pixel whose row of B is shorter, at the end of what there is. */
@@ -487,99 +596,128 @@ DEVICE_FN range seen_range(const cek_k_window *w, int axis, cek_u32 tap)
     return r;
 }
 
-/* A tile is MR input channels of one tap (`gather`: MR pairs of tap and channel) by NR output channels; k is the
- * pixels of the result. A work-item is a slice of the images, a tap and panels of DY: it goes through a slice by bands,
- * rows of an image or several images, so that a band's pixels stay in cache for all tiles, whose sums wait in
- * `partial`. DY is packed in panels or read in place: of fewer columns than a vector what belongs to the next pixels
- * is multiplied, too, and never asked for. */
-DEVICE_FN void weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial, const cek_k_weights_tile a,
-                       const int gather)
+/* What a work-item has: a slice of the images, panels of DY, tiles of rows for each of them, whose sums wait in `partial`
+ * and begin as zeros. */
+typedef struct share { cek_u64 first, end, panel_first, panels, row_tiles; cek_out sums; } share;
+
+DEVICE_FN share share_of(const cek_k_weights_tile *a, cek_out sums, cek_u64 taps, cek_u64 lines)
+{
+    const cek_u64 slice = GROUP_ID(1), panels = (a->out + NR - 1) / NR;
+    share s;
+    s.first = slice * a->batch / a->slices, s.end = (slice + 1) * a->batch / a->slices;
+    s.panel_first = GROUP_ID(2) * a->panels;
+    s.panels = s.panel_first + a->panels < panels ? a->panels : panels - s.panel_first;
+    s.row_tiles = (lines + MR - 1) / MR;
+    s.sums = sums + ((slice * taps + GROUP_ID(0)) * panels + s.panel_first) * s.row_tiles * (MR * NR);
+    for (cek_u64 i = 0; i < s.row_tiles * s.panels * MR * NR; i += VW)
+        VSTORE((VEC)0.0f, s.sums + i);
+    return s;
+}
+
+/* A tile is MR input channels of one tap by NR output channels; k is the pixels of the result. A work-item is a slice of
+ * the images, a tap and panels of DY: it goes through a slice by bands, rows of an image or several images, so that a
+ * band's pixels stay in cache for all tiles. DY is packed in panels or read in place. */
+KERNEL void tile_weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial, const cek_k_weights_tile a)
 {
     const cek_k_window w = a.window;
-    cek_u64 taps = (cek_u64)w.taps[0] * w.taps[1], slice = GROUP_ID(1), panels = (a.out + NR - 1) / NR;
-    cek_u64 tap = gather ? 0 : GROUP_ID(0), tap_tiles = gather ? 1 : taps, panel_first = GROUP_ID(2) * a.panels;
+    const cek_u64 taps = (cek_u64)w.taps[0] * w.taps[1], tap = GROUP_ID(0);
     cek_in X = (cek_in)AT(X_, 0), DY = (cek_in)AT(DY_, 1);
     if (!a.batch)
         return;
-    cek_u64 first = slice * a.batch / a.slices, end = (slice + 1) * a.batch / a.slices;
-    cek_u64 row_tiles = ((gather ? taps * a.in : a.in) + MR - 1) / MR;
-    cek_u64 tiles = row_tiles * (panel_first + a.panels < panels ? a.panels : panels - panel_first);
-    cek_out sums = (cek_out)AT(partial, 2) +
-                   ((slice * tap_tiles + tap) * panels + panel_first) * row_tiles * (MR * NR);
+    const share s = share_of(&a, (cek_out)AT(partial, 2), taps, a.in);
     const cek_u32 ty = (cek_u32)(tap / w.taps[1]), tx = (cek_u32)(tap % w.taps[1]);
     const range rows = seen_range(&w, 0, ty), columns = seen_range(&w, 1, tx);
-    for (cek_u64 i = 0; i < tiles * MR * NR; i += VW)
-        VSTORE((VEC)0.0f, sums + i);
-    cek_in dy_end = DY + a.batch * w.out[0] * w.out[1] * a.dy_pixel; /* where it is read in place */
-    cek_f32 gathered[CEK_K_GATHER_PIXELS * MR];
-    if (gather) /* rows behind the last pair are multiplied, too: nothing that takes a processor longer */
-        for (int i = 0; i < CEK_K_GATHER_PIXELS * MR; i++)
-            gathered[i] = 0.0f;
-    for (cek_u64 block = first; block < end; block += a.images) {
-        const cek_u64 block_end = block + a.images < end ? block + a.images : end;
+    for (cek_u64 block = s.first; block < s.end; block += a.images) {
+        const cek_u64 block_end = block + a.images < s.end ? block + a.images : s.end;
         for (cek_u32 band = 0; band < w.out[0]; band += a.band) {
-            cek_u32 y_first = band, y_end = band + a.band < w.out[0] ? band + a.band : w.out[0];
-            if (!gather) {
-                y_first = y_first > rows.first ? y_first : rows.first;
-                y_end = y_end < rows.end ? y_end : rows.end;
-            }
-            for (cek_u64 number = 0; number < tiles; number++) {
-                cek_u64 panel = panel_first + number / row_tiles, row = number % row_tiles * MR;
-                cek_out tile = sums + number * (MR * NR);
-                const cek_u32 half_panel = panel * NR + VW >= a.out;
+            const cek_u32 y_first = band > rows.first ? band : rows.first;
+            const cek_u32 y_end = band + a.band < rows.end ? band + a.band : rows.end;
+            for (cek_u64 number = 0; number < s.row_tiles * s.panels; number++) {
+                const cek_u64 panel = s.panel_first + number / s.row_tiles, row = number % s.row_tiles * MR;
+                /* The last tile of channels lies back, inside the pixel; its first rows are computed twice. */
+                const cek_u64 channel = row + MR <= a.in ? row : a.in - MR;
+                cek_in dy = DY + panel * a.dy_panel + block * w.out[0] * w.out[1] * a.dy_pixel;
+                cek_in image_x = X + block * w.in[0] * w.in[1] * a.in + channel;
+                cek_out tile = s.sums + number * (MR * NR);
                 ROWS(TILE_DECLARE)
                 ROWS(TILE_LOAD)
-                for (cek_u64 image = block; image < block_end; image++)
-                    for (cek_u32 y = y_first; y < y_end; y++) {
-                        cek_in b = DY + panel * a.dy_panel + (image * w.out[0] + y) * w.out[1] * a.dy_pixel;
-                        if (gather) {
-                            for (cek_u32 x0 = 0; x0 < w.out[1]; x0 += CEK_K_GATHER_PIXELS) {
-                                const cek_u32 left = w.out[1] - x0;
-                                const cek_u32 count = left < CEK_K_GATHER_PIXELS ? left : CEK_K_GATHER_PIXELS;
-                                const cek_f32 *x = gathered;
-                                weights_gather(&a, X, image, y, row, x0, count, gathered);
 #define A_OF(i) x[i]
-                                cek_u32 p = 0;
-                                if (half_panel)
-                                    for (; p < count; p++, b += a.dy_pixel, x += MR) {
-                                        const VEC b0 = a.dy_panel || dy_end - b >= VW ? VLOAD(b) : load_last(b, a.out);
-                                        ROWS(TILE_HALF_STEP)
-                                    }
-                                for (; p < count; p++, b += a.dy_pixel, x += MR) {
-                                    const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
-                                    ROWS(TILE_STEP)
-                                }
-#undef A_OF
-                            }
-                            continue;
-                        }
-                        /* The last tile of channels lies back, inside the pixel; its first rows are computed twice. */
-                        const cek_u64 channel = row + MR <= a.in ? row : a.in - MR;
+                for (cek_u64 image = 0; image < block_end - block; image++)
+                    for (cek_u32 y = y_first; y < y_end; y++) {
                         const cek_u32 sy = y * w.stride[0] + ty * w.dilation[0] - w.pad[0];
                         const cek_u32 sx = columns.first * w.stride[1] + tx * w.dilation[1] - w.pad[1];
-                        cek_in x = X + ((image * w.in[0] + sy) * w.in[1] + sx) * a.in + channel;
-                        b += columns.first * a.dy_pixel;
-#define A_OF(i) x[i]
+                        cek_in x = image_x + ((image * w.in[0] + sy) * w.in[1] + sx) * a.in;
+                        cek_in b = dy + ((image * w.out[0] + y) * w.out[1] + columns.first) * a.dy_pixel;
                         for (cek_u32 p = columns.first; p < columns.end; p++, b += a.dy_pixel, x += w.stride[1] * a.in) {
                             const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
                             ROWS(TILE_STEP)
                         }
-#undef A_OF
                     }
+#undef A_OF
                 ROWS(TILE_STORE)
             }
         }
     }
 }
 
-KERNEL void tile_weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial, const cek_k_weights_tile a)
-{
-    weights(X_, DY_, partial, a, 0);
-}
-
+/* Of few channels a tile is MR pairs of tap and channel, which are collected first, of CEK_K_GATHER_PIXELS pixels at a
+ * time for all panels. Of fewer columns of DY than a vector what belongs to the next pixels is multiplied, too, and never
+ * asked for. */
 KERNEL void tile_weights_gather(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial, const cek_k_weights_tile a)
 {
-    weights(X_, DY_, partial, a, 1);
+    const cek_k_window w = a.window;
+    const cek_u64 area = (cek_u64)w.out[0] * w.out[1];
+    cek_in X = (cek_in)AT(X_, 0), DY = (cek_in)AT(DY_, 1);
+    if (!a.batch)
+        return;
+    const share s = share_of(&a, (cek_out)AT(partial, 2), 1, (cek_u64)w.taps[0] * w.taps[1] * a.in);
+    cek_in x_end = X + a.batch * w.in[0] * w.in[1] * a.in;
+    cek_in dy_end = DY + a.batch * area * a.dy_pixel; /* where it is read in place */
+    cek_f32 gathered[CEK_K_GATHER_PIXELS * MR + VW];
+    const cek_u32 long_runs = (w.dilation[1] == 1 ? w.taps[1] * a.in : a.in) >= CEK_K_LONG_RUN;
+    run runs[MR];
+    /* rows behind the last pair are multiplied, too: by nothing that takes a processor longer */
+    for (int i = 0; i < CEK_K_GATHER_PIXELS * MR + VW; i++)
+        gathered[i] = 0.0f;
+    for (cek_u64 first = s.first * area; first < s.end * area; first += CEK_K_GATHER_PIXELS) {
+        const cek_u64 left = s.end * area - first;
+        const cek_u32 count = left < CEK_K_GATHER_PIXELS ? (cek_u32)left : CEK_K_GATHER_PIXELS;
+        for (cek_u64 row = 0; row < s.row_tiles; row++) {
+            const cek_u32 run_count = runs_find(&a, row * MR, runs);
+            cek_u64 image = first / area;
+            cek_u32 y = (cek_u32)(first % area / w.out[1]), x = (cek_u32)(first % w.out[1]);
+            for (cek_u32 done = 0; done < count;) {
+                const cek_u32 of_row = w.out[1] - x < count - done ? w.out[1] - x : count - done;
+                if (long_runs)
+                    runs_gather(&a, X, x_end, image, y, x, of_row, runs, run_count, gathered + done * MR);
+                else
+                    pairs_gather(&a, X, image, y, row * MR, x, of_row, gathered + done * MR);
+                done += of_row, x = 0;
+                if (++y == w.out[0])
+                    y = 0, image++;
+            }
+            for (cek_u64 panel = 0; panel < s.panels; panel++) {
+                const cek_u64 column = (s.panel_first + panel) * NR;
+                cek_in b = DY + (s.panel_first + panel) * a.dy_panel + first * a.dy_pixel;
+                cek_out tile = s.sums + (panel * s.row_tiles + row) * (MR * NR);
+                const cek_f32 *x = gathered, *end = gathered + count * MR;
+                ROWS(TILE_DECLARE)
+                ROWS(TILE_LOAD)
+#define A_OF(i) x[i]
+                if (column + VW >= a.out)
+                    for (; x < end; x += MR, b += a.dy_pixel) {
+                        const VEC b0 = a.dy_panel || dy_end - b >= VW ? VLOAD(b) : load_last(b, a.out);
+                        ROWS(TILE_HALF_STEP)
+                    }
+                for (; x < end; x += MR, b += a.dy_pixel) {
+                    const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
+                    ROWS(TILE_STEP)
+                }
+#undef A_OF
+                ROWS(TILE_STORE)
+            }
+        }
+    }
 }
 
 /* The slices' sums in order, turned into [out][tap][in], and zeros of taps that see nothing: a panel, a tap and
