@@ -333,14 +333,20 @@ static void weights_add(cek_op *op)
     a.images = (uint32_t)at_least_one(BAND_PIXELS / cek__gpu_positions(a.window.out));
     a.band = (uint32_t)at_least_one(BAND_PIXELS / a.window.out[1]);
 
-    const cek__gpu_place partial = cek__gpu_workspace(op, a.slices * sums);
-    const cek__gpu_place buffers[] = { cek__tile_as_f32(op, CEK_CONV_BACKWARD_WEIGHTS_X, desc->x_type), dy.place,
-                                       partial };
-    const cek__gpu_place finish[] = { partial, { CEK_CONV_BACKWARD_WEIGHTS_DW, 0 } };
-    cek__gpu_step_fill(tile_step(op, gather ? "tile_weights_gather" : "tile_weights", tap_groups, a.slices,
-                                 cek__ceil_div(panels, a.panels)),
-                       buffers, 3, &a, sizeof a);
+    const cek__gpu_place x = cek__tile_as_f32(op, CEK_CONV_BACKWARD_WEIGHTS_X, desc->x_type);
+    const cek__gpu_place dw = { CEK_CONV_BACKWARD_WEIGHTS_DW, 0 };
     const uint64_t all = gather ? 1 : (uint64_t)a.taps.all[0] * a.taps.all[1];
+    const uint64_t panel_groups = cek__ceil_div(panels, a.panels);
+    if (!gather && a.slices == 1 && a.images >= a.batch && a.band >= a.window.out[0]) {
+        const cek__gpu_place buffers[] = { x, dy.place, dw };
+        cek__gpu_step_fill(tile_step(op, "tile_weights_whole", all, 1, panel_groups), buffers, 3, &a, sizeof a);
+        return;
+    }
+    const cek__gpu_place partial = cek__gpu_workspace(op, a.slices * sums);
+    const cek__gpu_place buffers[] = { x, dy.place, partial }, finish[] = { partial, dw };
+    cek__gpu_step_fill(tile_step(op, gather ? "tile_weights_gather" : "tile_weights", tap_groups, a.slices,
+                                 panel_groups),
+                       buffers, 3, &a, sizeof a);
     cek__gpu_step_fill(tile_step(op, "tile_weights_finish", panels, all, cek__ceil_div(row_tiles, CEK_K_FINISH_TILES)),
                        finish, 2, &a, sizeof a);
 }

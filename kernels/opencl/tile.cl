@@ -193,6 +193,13 @@ DEVICE_FN cek_u64 tap_seen(const cek_k_taps *t, cek_u64 tap)
     return (t->first[0] + tap / t->seen[1]) * t->all[1] + t->first[1] + tap % t->seen[1];
 }
 
+/* The other way: its number among those; their number where it is none of them. */
+DEVICE_FN cek_u64 tap_among_seen(const cek_k_taps *t, cek_u64 tap)
+{
+    const cek_u64 y = tap / t->all[1] - t->first[0], x = tap % t->all[1] - t->first[1];
+    return y < t->seen[0] && x < t->seen[1] ? y * t->seen[1] + x : (cek_u64)t->seen[0] * t->seen[1];
+}
+
 /* Packs weights [out][tap][in] into panels [tap][in][NR] of outputs (forward), or [tap][out][NR] of inputs (data), of
  * the taps that see something, and leaves `zeros` zeros behind them: what the padding reads. A work-item is a panel and a tap, or (data) a few
  * outputs and a tap: their rows, pages apart, are read along. */
@@ -596,11 +603,37 @@ DEVICE_FN range seen_range(const cek_k_window *w, int axis, cek_u32 tap)
     return r;
 }
 
-/* What a work-item has: a slice of the images, panels of DY, tiles of rows for each of them, whose sums wait in `partial`
- * and begin as zeros. */
-typedef struct share { cek_u64 first, end, panel_first, panels, row_tiles; cek_out sums; } share;
+/* Columns of sums of a panel become rows of DW, from `to` on so many elements apart: `values` of MR, of which those from
+ * line `tile_first` on lie between `line` and `lines`. */
+DEVICE_FN void sums_turn(const cek_f32 *values, cek_u64 columns, cek_u64 tile_first, cek_u64 line, cek_u64 lines,
+                         cek_out to, cek_u64 apart, cek_u32 accumulate)
+{
+    for (cek_u64 j = 0; j < columns; j++) {
+        cek_out row = to + j * apart;
+        for (cek_u64 i = 0; i < MR; i++) {
+            const cek_u64 at = tile_first + i;
+            if (at >= line && at < lines)
+                row[at] = accumulate ? row[at] + values[i * NR + j] : values[i * NR + j];
+        }
+    }
+}
 
-DEVICE_FN share share_of(const cek_k_weights_tile *a, cek_out sums, cek_u64 taps, cek_u64 lines)
+/* The same of a tap that sees nothing. */
+DEVICE_FN void sums_clear(cek_u64 columns, cek_u64 line, cek_u64 end, cek_out to, cek_u64 apart)
+{
+    for (cek_u64 j = 0; j < columns; j++) {
+        cek_u64 at = line;
+        for (; at + VW <= end; at += VW)
+            VSTORE((VEC)0.0f, to + j * apart + at);
+        for (; at < end; at++)
+            to[j * apart + at] = 0.0f;
+    }
+}
+
+/* What a work-item has: a slice of the images, panels of DY, tiles of rows for each of them. */
+typedef struct share { cek_u64 first, end, panel_first, panels, row_tiles; } share;
+
+DEVICE_FN share share_of(const cek_k_weights_tile *a, cek_u64 lines)
 {
     const cek_u64 slice = GROUP_ID(1), panels = (a->out + NR - 1) / NR;
     share s;
@@ -608,23 +641,39 @@ DEVICE_FN share share_of(const cek_k_weights_tile *a, cek_out sums, cek_u64 taps
     s.panel_first = GROUP_ID(2) * a->panels;
     s.panels = s.panel_first + a->panels < panels ? a->panels : panels - s.panel_first;
     s.row_tiles = (lines + MR - 1) / MR;
-    s.sums = sums + ((slice * taps + GROUP_ID(0)) * panels + s.panel_first) * s.row_tiles * (MR * NR);
-    for (cek_u64 i = 0; i < s.row_tiles * s.panels * MR * NR; i += VW)
-        VSTORE((VEC)0.0f, s.sums + i);
     return s;
+}
+
+/* Where its sums wait, of one of so many taps, which begin as zeros. */
+DEVICE_FN cek_out share_sums(const cek_k_weights_tile *a, share s, cek_u64 taps, cek_out sums)
+{
+    const cek_u64 panels = (a->out + NR - 1) / NR;
+    sums += ((GROUP_ID(1) * taps + GROUP_ID(0)) * panels + s.panel_first) * s.row_tiles * (MR * NR);
+    for (cek_u64 i = 0; i < s.row_tiles * s.panels * MR * NR; i += VW)
+        VSTORE((VEC)0.0f, sums + i);
+    return sums;
 }
 
 /* A tile is MR input channels of one tap by NR output channels; k is the pixels of the result. A work-item is a slice of
  * the images, a tap and panels of DY: it goes through a slice by bands, rows of an image or several images, so that a
- * band's pixels stay in cache for all tiles. DY is packed in panels or read in place. */
-KERNEL void tile_weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial, const cek_k_weights_tile a)
+ * band's pixels stay in cache for all tiles. DY is packed in panels or read in place. `whole`: one band is all, so that
+ * sums go to DW as they are found, and those of taps that see nothing, too. */
+DEVICE_FN void weights(GLOBAL char *X_, GLOBAL char *DY_, cek_out out, const cek_k_weights_tile a, const int whole)
 {
     const cek_k_window w = a.window;
-    const cek_u64 taps = (cek_u64)w.taps[0] * w.taps[1], tap = GROUP_ID(0);
+    const cek_u64 taps = (cek_u64)w.taps[0] * w.taps[1], all = taps_all(&a.taps);
+    const cek_u64 tap = whole ? tap_among_seen(&a.taps, GROUP_ID(0)) : GROUP_ID(0);
+    const share s = share_of(&a, a.in);
     cek_in X = (cek_in)AT(X_, 0), DY = (cek_in)AT(DY_, 1);
-    if (!a.batch)
+    if (tap == taps) {
+        const cek_u64 first = s.panel_first * NR, left = a.out - first;
+        if (!a.accumulate)
+            sums_clear(left < s.panels * NR ? left : s.panels * NR, 0, a.in, out + (first * all + GROUP_ID(0)) * a.in,
+                       all * a.in);
         return;
-    const share s = share_of(&a, (cek_out)AT(partial, 2), taps, a.in);
+    }
+    if (!whole)
+        out = share_sums(&a, s, taps, out);
     const cek_u32 ty = (cek_u32)(tap / w.taps[1]), tx = (cek_u32)(tap % w.taps[1]);
     const range rows = seen_range(&w, 0, ty), columns = seen_range(&w, 1, tx);
     for (cek_u64 block = s.first; block < s.end; block += a.images) {
@@ -638,9 +687,11 @@ KERNEL void tile_weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial
                 const cek_u64 channel = row + MR <= a.in ? row : a.in - MR;
                 cek_in dy = DY + panel * a.dy_panel + block * w.out[0] * w.out[1] * a.dy_pixel;
                 cek_in image_x = X + block * w.in[0] * w.in[1] * a.in + channel;
-                cek_out tile = s.sums + number * (MR * NR);
                 ROWS(TILE_DECLARE)
-                ROWS(TILE_LOAD)
+                if (!whole) {
+                    cek_out tile = out + number * (MR * NR);
+                    ROWS(TILE_LOAD)
+                }
 #define A_OF(i) x[i]
                 for (cek_u64 image = 0; image < block_end - block; image++)
                     for (cek_u32 y = y_first; y < y_end; y++) {
@@ -654,10 +705,30 @@ KERNEL void tile_weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial
                         }
                     }
 #undef A_OF
-                ROWS(TILE_STORE)
+                if (whole) {
+                    cek_f32 tile[MR * NR];
+                    ROWS(TILE_STORE)
+                    sums_turn(tile, a.out - panel * NR < NR ? a.out - panel * NR : NR, channel, row, a.in,
+                              out + (panel * NR * all + GROUP_ID(0)) * a.in, all * a.in, a.accumulate);
+                } else {
+                    cek_out tile = out + number * (MR * NR);
+                    ROWS(TILE_STORE)
+                }
             }
         }
     }
+}
+
+KERNEL void tile_weights(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *partial, const cek_k_weights_tile a)
+{
+    if (a.batch)
+        weights(X_, DY_, (cek_out)AT(partial, 2), a, 0);
+}
+
+KERNEL void tile_weights_whole(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *DW_, const cek_k_weights_tile a)
+{
+    if (a.batch)
+        weights(X_, DY_, (cek_out)AT(DW_, 2), a, 1);
 }
 
 /* Of few channels a tile is MR pairs of tap and channel, which are collected first, of CEK_K_GATHER_PIXELS pixels at a
@@ -670,7 +741,8 @@ KERNEL void tile_weights_gather(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *
     cek_in X = (cek_in)AT(X_, 0), DY = (cek_in)AT(DY_, 1);
     if (!a.batch)
         return;
-    const share s = share_of(&a, (cek_out)AT(partial, 2), 1, (cek_u64)w.taps[0] * w.taps[1] * a.in);
+    const share s = share_of(&a, (cek_u64)w.taps[0] * w.taps[1] * a.in);
+    cek_out sums = share_sums(&a, s, 1, (cek_out)AT(partial, 2));
     cek_in x_end = X + a.batch * w.in[0] * w.in[1] * a.in;
     cek_in dy_end = DY + a.batch * area * a.dy_pixel; /* where it is read in place */
     cek_f32 gathered[CEK_K_GATHER_PIXELS * MR + VW];
@@ -699,7 +771,7 @@ KERNEL void tile_weights_gather(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *
             for (cek_u64 panel = 0; panel < s.panels; panel++) {
                 const cek_u64 column = (s.panel_first + panel) * NR;
                 cek_in b = DY + (s.panel_first + panel) * a.dy_panel + first * a.dy_pixel;
-                cek_out tile = s.sums + (panel * s.row_tiles + row) * (MR * NR);
+                cek_out tile = sums + (panel * s.row_tiles + row) * (MR * NR);
                 const cek_f32 *x = gathered, *end = gathered + count * MR;
                 ROWS(TILE_DECLARE)
                 ROWS(TILE_LOAD)
@@ -732,17 +804,13 @@ KERNEL void tile_weights_finish(GLOBAL char *partial, GLOBAL char *DW_, const ce
     if (panel >= panels || number >= taps)
         return;
     cek_out to = (cek_out)AT(DW_, 1) + (first * taps + number) * lines;
-    cek_u64 tap = 0, seen = 1; /* among those that see something, of which there are so many */
-    if (!a.gather) {
-        const cek_u64 y = number / a.taps.all[1] - a.taps.first[0], x = number % a.taps.all[1] - a.taps.first[1];
-        if (y >= a.taps.seen[0] || x >= a.taps.seen[1]) {
-            const cek_u64 end = (begin + CEK_K_FINISH_TILES) * MR < lines ? (begin + CEK_K_FINISH_TILES) * MR : lines;
-            for (cek_u64 j = 0; j < columns && !a.accumulate; j++)
-                for (cek_u64 at = begin * MR; at < end; at++)
-                    to[j * taps * lines + at] = 0.0f;
-            return;
-        }
-        tap = y * a.taps.seen[1] + x, seen = (cek_u64)a.taps.seen[0] * a.taps.seen[1];
+    const cek_u64 seen = a.gather ? 1 : (cek_u64)a.taps.seen[0] * a.taps.seen[1];
+    const cek_u64 tap = a.gather ? 0 : tap_among_seen(&a.taps, number);
+    if (tap == seen) {
+        const cek_u64 end = (begin + CEK_K_FINISH_TILES) * MR;
+        if (!a.accumulate)
+            sums_clear(columns, begin * MR, end < lines ? end : lines, to, taps * lines);
+        return;
     }
     cek_in sums = (cek_in)AT(partial, 0) + (tap * panels + panel) * row_tiles * (MR * NR);
     for (cek_u64 t = begin; t < begin + CEK_K_FINISH_TILES && t < row_tiles; t++) {
@@ -756,13 +824,6 @@ KERNEL void tile_weights_finish(GLOBAL char *partial, GLOBAL char *DW_, const ce
         ROWS(TILE_STORE)
         /* The last tile lies back, unless pairs were collected: what the one before has is left out. */
         const cek_u64 line = t * MR, tile_first = a.gather || line + MR <= lines ? line : lines - MR;
-        for (cek_u64 j = 0; j < columns; j++) {
-            cek_out row = to + j * taps * lines;
-            for (cek_u64 i = 0; i < MR; i++) {
-                const cek_u64 at = tile_first + i;
-                if (at >= line && at < lines)
-                    row[at] = a.accumulate ? row[at] + turned[i * NR + j] : turned[i * NR + j];
-            }
-        }
+        sums_turn(turned, columns, tile_first, line, lines, to, taps * lines, a.accumulate);
     }
 }

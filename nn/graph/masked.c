@@ -56,15 +56,16 @@ cek_status cek__reduce_masked(cek__graph *graph, int x, uint32_t function, uint3
 {
     cek_status st;
     const cek__dims dims = graph->flows[x].dims;
+    const bool leaves_out = cek__reduce_leaves_out(&dims);
     double neutral = function == CEK_REDUCE_MAX ? -INFINITY : function == CEK_REDUCE_MIN ? INFINITY : 0;
     int values, number;
 
     if (!(axes & dims.samples))
         return cek__reduce(graph, x, function, axes, out);
     values = x;
-    if (!cek__reduce_leaves_out(&dims) || function == CEK_REDUCE_MAX || function == CEK_REDUCE_MIN)
+    if (!leaves_out || function == CEK_REDUCE_MAX || function == CEK_REDUCE_MIN)
         CEK_TRY(padding_aside(graph, x, neutral, &values));
-    if (function != CEK_REDUCE_MEAN)
+    if (function != CEK_REDUCE_MEAN || leaves_out)
         return reduce(graph, values, function, axes, out);
     CEK_TRY(reduce(graph, values, CEK_REDUCE_SUM, axes, &values));
     CEK_TRY(cek__count(graph, x, axes, &number));

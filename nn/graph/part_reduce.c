@@ -11,8 +11,9 @@ static cek_status reduce_infer(const cek__graph *graph, const cek__part *part, c
 
     if (!graph->backward && !part->reduce.masked && part->reduce.axes & x->samples)
         return cek__fail(CEK_INVALID, "would mix samples, padding among them");
-    if (part->reduce.function == CEK_REDUCE_MEAN && part->reduce.axes & x->samples)
-        return cek__fail(CEK_INVALID, "a mean of samples is their sum over how many count");
+    if (part->reduce.function == CEK_REDUCE_MEAN && part->reduce.axes & x->samples &&
+        !(part->reduce.masked && cek__reduce_leaves_out(x)))
+        return cek__fail(CEK_INVALID, "a mean of samples is of those that count");
     if (part->reduce.axes >> x->rank)
         return cek__fail(CEK_INVALID, "axes that are not there");
     cek__dims_without(x, part->reduce.axes, &out[0].dims);
@@ -90,12 +91,17 @@ static cek_status reduce_gradient(cek__backward *to, int part, int dy)
     const cek__dims dims = graph->flows[p.input[0]].dims;
     cek__part spread = { .kind = CEK__PART_CHAIN, .inputs = 1, .dims = dims, .chain = { .count = 1 } };
     double count = 1;
-    int dx;
+    int dx, number;
 
     if (p.reduce.second || p.reduce.centre)
         CEK_FAIL(CEK_UNSUPPORTED, "a reduction of terms has no gradient");
-    for (int i = 0; i < dims.rank; i++)
-        count *= p.reduce.axes >> i & 1 ? (double)dims.size[i] : 1;
+    if (p.reduce.function == CEK_REDUCE_MEAN && p.reduce.axes & dims.samples) {
+        CEK_TRY(cek__count(graph, p.input[0], p.reduce.axes, &number));
+        CEK_TRY(cek__chain(graph, CEK_PW_DIV, dy, number, &dy));
+    } else {
+        for (int i = 0; i < dims.rank; i++)
+            count *= p.reduce.axes >> i & 1 ? (double)dims.size[i] : 1;
+    }
     CEK_TRY(cek__keep(graph, dy, p.input[0], p.reduce.axes, &dy));
     spread.input[0] = dy;
     switch (p.reduce.function) {

@@ -51,57 +51,52 @@ out:
     return st;
 }
 
-/* variance * n / (n - 1), what PyTorch keeps; of a single element its variance. */
-static cek_status unbiased(cek__layer *l, int variance, uint32_t axes, int *out)
-{
-    cek_status st;
-    cek__part chain = { .kind = CEK__PART_CHAIN,
-                        .inputs = 2,
-                        .input = { variance },
-                        .chain = { 5,
-                                   { { .code = CEK_PW_ADD_IMM, .a = 1, .imm = -1 },
-                                     { .code = CEK_PW_CONST, .imm = 1 },
-                                     { .code = CEK_PW_MAX, .a = 2, .b = 3 },
-                                     { .code = CEK_PW_DIV, .a = 1, .b = 4 },
-                                     { .code = CEK_PW_MUL, .a = 0, .b = 5 } } } };
-
-    CEK_TRY(cek__count(l->graph, l->x[0], axes, &chain.input[1]));
-    st = cek__graph_add(l->graph, &chain, out);
-out:
-    return st;
-}
-
-/* The variance around `mean`, of what counts. */
-static cek_status around(cek__layer *l, int mean, uint32_t axes, int *out)
+/* The sum of squares around `mean`, of what counts, and how many these are. */
+static cek_status around(cek__layer *l, int mean, uint32_t axes, int *sum, int *number)
 {
     cek_status st;
     cek__part squares = { .kind = CEK__PART_REDUCE,
                           .inputs = 2,
                           .input = { l->x[0], mean },
                           .reduce = { CEK_REDUCE_SUM_SQUARES, axes, .masked = true, .centre = true } };
-    int number, sum;
 
-    CEK_TRY(cek__graph_add(l->graph, &squares, &sum));
-    CEK_TRY(cek__count(l->graph, l->x[0], axes, &number));
-    return cek__chain(l->graph, CEK_PW_DIV, sum, number, out);
+    CEK_TRY(cek__graph_add(l->graph, &squares, sum));
+    st = cek__count(l->graph, l->x[0], axes, number);
 out:
     return st;
 }
 
-/* [C,1,..] of 1 / sqrt(variance + epsilon) */
-static cek_status rest_of(cek__layer *l, int variance, double epsilon, int *out)
+/* sum / (number - 1), the variance that PyTorch keeps; of a single element it is 0. */
+static cek_status unbiased(cek__layer *l, int sum, int number, int *out)
+{
+    cek__part chain = { .kind = CEK__PART_CHAIN,
+                        .inputs = 2,
+                        .input = { sum, number },
+                        .chain = { 4,
+                                   { { .code = CEK_PW_ADD_IMM, .a = 1, .imm = -1 },
+                                     { .code = CEK_PW_CONST, .imm = 1 },
+                                     { .code = CEK_PW_MAX, .a = 2, .b = 3 },
+                                     { .code = CEK_PW_DIV, .a = 0, .b = 4 } } } };
+
+    return cek__graph_add(l->graph, &chain, out);
+}
+
+/* [C,1,..] of 1 / sqrt(sum / number + epsilon) */
+static cek_status rest_of(cek__layer *l, int sum, int number, double epsilon, int *out)
 {
     cek_status st;
     cek__part chain = { .kind = CEK__PART_CHAIN,
-                        .inputs = 1,
-                        .chain = { 4,
-                                   { { .code = CEK_PW_ADD_IMM, .imm = epsilon },
-                                     { .code = CEK_PW_SQRT, .a = 1 },
+                        .inputs = 2,
+                        .input = { sum, number },
+                        .chain = { 5,
+                                   { { .code = CEK_PW_DIV, .a = 0, .b = 1 },
+                                     { .code = CEK_PW_ADD_IMM, .a = 2, .imm = epsilon },
+                                     { .code = CEK_PW_SQRT, .a = 3 },
                                      { .code = CEK_PW_CONST, .imm = 1 },
-                                     { .code = CEK_PW_DIV, .a = 3, .b = 2 } } } };
+                                     { .code = CEK_PW_DIV, .a = 5, .b = 4 } } } };
 
-    CEK_TRY(spread(l, variance, &chain.input[0]));
-    return cek__graph_add(l->graph, &chain, out);
+    CEK_TRY(cek__graph_add(l->graph, &chain, out));
+    st = spread(l, *out, out);
 out:
     return st;
 }
@@ -111,13 +106,13 @@ static cek_status training(cek__layer *l, const cek__batch_norm *n, const int af
 {
     cek_status st;
     const uint32_t axes = ((1u << l->in.rank) - 1) & ~2u;
-    int mean, spread_mean, rest, variance, kept;
+    int mean, spread_mean, rest, sum, number, kept;
 
     CEK_TRY(cek__reduce_masked(l->graph, l->x[0], CEK_REDUCE_MEAN, axes, &mean));
     CEK_TRY(spread(l, mean, &spread_mean));
-    CEK_TRY(around(l, mean, axes, &variance));
-    CEK_TRY(rest_of(l, variance, n->epsilon, &rest));
-    CEK_TRY(unbiased(l, variance, axes, &kept));
+    CEK_TRY(around(l, mean, axes, &sum, &number));
+    CEK_TRY(rest_of(l, sum, number, n->epsilon, &rest));
+    CEK_TRY(unbiased(l, sum, number, &kept));
     CEK_TRY(cek__layer_contribute(l, n->running[0], mean, n->momentum));
     CEK_TRY(cek__layer_contribute(l, n->running[1], kept, n->momentum));
     st = cek__normalise(l->graph, l->x[0], spread_mean, rest, affine, out);

@@ -358,8 +358,8 @@ START_TEST(taps_that_see_nothing_are_neither_packed_nor_multiplied)
 {
     for (uint32_t kind = CEK_OP_CONV_FORWARD; kind <= CEK_OP_CONV_BACKWARD_WEIGHTS; kind++)
         for (uint32_t size = 1; size <= 2; size++) {
-            cek_op *op = tiled(kind, 32, size, 512);
             const bool weights = kind == CEK_OP_CONV_BACKWARD_WEIGHTS;
+            cek_op *op = tiled(kind, weights ? 1024 : 32, size, 512); /* of weights several slices */
             const cek_k_taps taps = weights ? ARGS(op, 0, cek_k_weights_tile)->taps
                                             : ARGS(op, 0, cek_k_pack_weights)->taps;
             const cek_u32 seen = size == 1 ? 1 : 3;
@@ -390,6 +390,7 @@ START_TEST(work_items_of_few_pixels_share_panels_out)
 }
 END_TEST
 
+/* And are then found by one launch, zeros among them. */
 START_TEST(gradients_of_weights_of_small_images_go_through_many_at_once)
 {
     cek_op *few = tiled(CEK_OP_CONV_BACKWARD_WEIGHTS, 32, 1, 512);
@@ -397,7 +398,9 @@ START_TEST(gradients_of_weights_of_small_images_go_through_many_at_once)
     ck_assert_uint_ge(a->images, 32);
     ck_assert_uint_eq(a->slices, 1);
     ck_assert_uint_eq(a->panels, 1); /* of one slice's few pixels, which caches hold for all */
+    ck_assert_uint_eq(few->steps[0].groups[0], 9);
     ck_assert_uint_eq(few->steps[0].groups[2], 16);
+    ck_assert_uint_eq(few->step_count, 1);
     cek__gpu_op_destroy(few);
     cek_op *small = tiled(CEK_OP_CONV_BACKWARD_WEIGHTS, 256, 4, 512);
     a = ARGS(small, 0, cek_k_weights_tile);
