@@ -157,7 +157,7 @@ typedef struct cek_k_product {
  * are collected first: of a window so many at most, or of so many pixels at a time. */
 #define CEK_K_GATHER_VALUES 256
 #define CEK_K_GATHER_PIXELS 256
-#define CEK_K_LONG_RUN 8 /* values side by side that are worth to be copied together */
+#define CEK_K_LONG_RUN 8      /* values side by side that are worth to be copied together */
 #define CEK_K_FINISH_TILES 16 /* of gradients of weights, for a work-item that adds them up */
 #define CEK_K_PACK_ROWS 16    /* outputs whose weights a work-item packs for the gradient of the input */
 

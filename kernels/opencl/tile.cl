@@ -246,22 +246,33 @@ DEVICE_FN void pixel_divide(const cek_k_window *w, pixel *p)
     p->at[1] = x / w->stride[1], p->phase[1] = x % w->stride[1];
 }
 
-/* Pixel `number` of images of so many rows and columns. Where the gradient of the input strides, pixels that are a stride
- * apart follow each other: all of a tile then see something through a tap, or none does. */
+/* Where the gradient of the input strides, pixels that are a stride apart follow each other, of so many images: all of a
+ * tile then see something through a tap, or none does. */
+#define PHASE_PIXELS 1024
+DEVICE_FN cek_u64 phase_images(cek_u64 area)
+{
+    return area < PHASE_PIXELS ? PHASE_PIXELS / area : 1;
+}
+
+/* Pixel `number` of images of so many rows and columns. */
 DEVICE_FN pixel pixel_of(const cek_k_conv_tile *a, cek_u64 number, cek_u32 height, cek_u32 width, cek_u64 image,
                          cek_u32 strided)
 {
-    const cek_u64 area = (cek_u64)height * width, before = number / area;
-    cek_u64 rest = number % area;
+    const cek_u64 area = (cek_u64)height * width;
+    cek_u64 before = number / area, rest = number % area;
     pixel p;
     if (strided) {
+        const cek_u64 many = phase_images(area), first = before / many * many, left = a->pixels / area - first;
+        const cek_u64 images = left < many ? left : many;
         const cek_u32 *stride = a->window.stride;
-        cek_u32 y = 0, rows = (height + stride[0] - 1) / stride[0];
-        cek_u32 x = 0, columns = (width + stride[1] - 1) / stride[1];
-        for (; rest >= (cek_u64)rows * width; rows = (height - y + stride[0] - 1) / stride[0])
-            rest -= (cek_u64)rows * width, y++;
-        for (; rest >= (cek_u64)rows * columns; columns = (width - x + stride[1] - 1) / stride[1])
-            rest -= (cek_u64)rows * columns, x++;
+        cek_u32 y = 0, x = 0;
+        cek_u64 rows = (height + stride[0] - 1) / stride[0], columns = (width + stride[1] - 1) / stride[1];
+        rest = number - first * area;
+        for (; rest >= images * rows * width; rows = (height - y + stride[0] - 1) / stride[0])
+            rest -= images * rows * width, y++;
+        for (; rest >= images * rows * columns; columns = (width - x + stride[1] - 1) / stride[1])
+            rest -= images * rows * columns, x++;
+        before = first + rest / (rows * columns), rest %= rows * columns;
         p.y = (cek_u32)(rest / columns) * stride[0] + y, p.x = (cek_u32)(rest % columns) * stride[1] + x;
     } else {
         p.y = (cek_u32)(rest / width), p.x = (cek_u32)(rest % width);
@@ -284,10 +295,11 @@ DEVICE_FN void pixel_next(pixel *p, cek_u32 height, cek_u32 width, cek_u64 image
     p->at[0] -= height, p->y = 0, p->image += image;
 }
 
-/* The next one of those that are a stride apart: of the same phases, then of the next. */
-DEVICE_FN void pixel_next_strided(const cek_k_window *w, pixel *p, cek_u32 height, cek_u32 width, cek_u64 image)
+/* The next one of those that are a stride apart: of the same phases, of the next image's, of the next phases. */
+DEVICE_FN void pixel_next_strided(const cek_k_conv_tile *a, pixel *p, cek_u32 height, cek_u32 width, cek_u64 image)
 {
-    const cek_u32 *stride = w->stride;
+    const cek_u32 *stride = a->window.stride;
+    const cek_u64 area = (cek_u64)height * width, many = phase_images(area);
     p->place += stride[1], p->x += stride[1], p->at[1]++;
     if (p->x < width)
         return;
@@ -295,14 +307,19 @@ DEVICE_FN void pixel_next_strided(const cek_k_window *w, pixel *p, cek_u32 heigh
     p->x %= stride[1], p->y += stride[0];
     if (p->y >= height) {
         p->y %= stride[0];
-        if (++p->x == stride[1] || p->x == width) {
-            p->x = 0;
-            if (++p->y == stride[0] || p->y == height)
-                p->y = 0, p->image += image, first += (cek_u64)height * width;
+        p->image += image, first += area;
+        const cek_u64 done = (first / area - 1) % many + 1; /* of these images */
+        if (done == many || first == a->pixels) {
+            if (++p->x == stride[1] || p->x == width)
+                p->x = 0, p->y++;
+            if (p->y == stride[0] || p->y == height)
+                p->y = 0;
+            else
+                p->image -= done * image, first -= done * area;
         }
     }
     p->place = first + (cek_u64)p->y * width + p->x;
-    pixel_divide(w, p);
+    pixel_divide(&a->window, p);
 }
 
 /* How far a tap lies behind the window's first, along an axis: so many strides, and the rest. */
@@ -403,7 +420,7 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
             if (t * MR + i + 1 >= a.pixels)
                 continue;
             if (data && a.strided)
-                pixel_next_strided(&a.window, &at, height, width, image);
+                pixel_next_strided(&a, &at, height, width, image);
             else
                 pixel_next(&at, height, width, image);
         }

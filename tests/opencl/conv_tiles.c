@@ -15,6 +15,9 @@ static const geometry geometries[] = {
     { 40, 32, 48, 2, 2, 1, 1, 3, 2, 1 },  /* four taps of nine see something, the last ones */
     { 6, 20, 33, 1, 4, 3, 4, 3, 1, 2 },   /* some of them far apart, others that see zeros between them */
     { 6, 20, 33, 2, 1, 5, 5, 5, 1, 1 },   /* more zeros than a window is wide */
+    { 70, 8, 16, 5, 7, 1, 1, 3, 2, 1 },   /* pixels a stride apart of several groups of images, the last one smaller */
+    { 2, 8, 16, 35, 37, 1, 1, 3, 3, 1 },  /* of one image each; */
+    { 3, 8, 16, 1, 5, 0, 2, 1, 4, 1 },    /* fewer rows than a stride */
     { 4, 300, 40, 2, 2, 1, 1, 3, 1, 1 },  /* tiles of channels by the dozen for one work-item that adds them up */
 };
 enum { GEOMETRIES = sizeof geometries / sizeof *geometries };
