@@ -24,6 +24,7 @@
 #define CACHE_STRIDE 1024         /* elements: rows a multiple of it apart drive each other out of the first cache */
 #define STREAM_BYTES (32 << 20)   /* of C, of which no cache would have much left for whoever reads it */
 #define CONV_TILES 8              /* tiles of neighbouring pixels that share a panel of weights in the first cache */
+#define DIRECT_TILES 1000         /* of pixels, which do not pay for packing the weights of a gradient of data */
 #define GATHER_DEPTH 8            /* fewer channels than this are collected pixel by pixel */
 #define BAND_PIXELS 256           /* whose 128 channels fill half of a second-level cache */
 #define SLICES 16                 /* of a batch, summed apart */
@@ -249,10 +250,10 @@ static cek_k_taps taps_crop(cek_k_window *w)
 /* Forward, and the gradient of the input: both read pixels through windows and multiply them by packed weights. */
 static void conv_add(cek_op *op, bool data)
 {
-    enum { WHOLE, HALF, GATHER, WAYS };
+    enum { WHOLE, HALF, GATHER, DIRECT, WAYS };
     static const char *const kernels[2][WAYS] = {
-        { "tile_conv_forward", "tile_conv_forward_half", "tile_conv_forward_gather" },
-        { "tile_conv_data", "tile_conv_data_half", "tile_conv_data_gather" },
+        { "tile_conv_forward", "tile_conv_forward_half", "tile_conv_forward_gather", NULL },
+        { "tile_conv_data", "tile_conv_data_half", "tile_conv_data_gather", "tile_conv_data_direct" },
     };
     const cek__gpu_place nothing = { CEK__GPU_NOTHING, 0 };
     const cek_conv_desc *desc = &op->request.desc.conv;
@@ -268,7 +269,7 @@ static void conv_add(cek_op *op, bool data)
                                desc->pad_lo);
     a.pixels = desc->batch * cek__gpu_positions(data ? a.window.in : a.window.out);
     a.strided = a.window.stride[0] > 1 || a.window.stride[1] > 1;
-    const cek_k_taps seen = taps_crop(&a.window);
+    a.taps = taps_crop(&a.window);
     const uint64_t taps = cek__gpu_positions(a.window.taps), panels = cek__ceil_div(a.columns, size.columns);
     const uint64_t tiles = cek__ceil_div(a.pixels, size.rows);
     const bool gather = a.depth < GATHER_DEPTH && taps * a.depth <= CEK_K_GATHER_VALUES;
@@ -277,24 +278,31 @@ static void conv_add(cek_op *op, bool data)
 
     const cek__gpu_place weights = cek__tile_as_f32(op, data ? CEK_CONV_BACKWARD_DATA_W : CEK_CONV_FORWARD_W,
                                                     desc->w_type);
-    const cek__gpu_place packed = cek__gpu_workspace(op, (panels * taps * size.columns + 1) * a.depth * sizeof(float));
+    const bool direct = data && a.columns % size.columns == 0 && tiles <= DIRECT_TILES && !gather;
+    const uint64_t packed_rows = direct ? 0 : panels * taps * size.columns;
+    const cek__gpu_place packed = cek__gpu_workspace(op, (packed_rows + 1) * a.depth * sizeof(float));
     const cek__gpu_place packing[] = { weights, packed };
-    const cek_k_pack_weights pack = {
-        .out = desc->out_channels, .in = desc->in_channels, .zeros = a.depth, .data = data, .taps = seen
-    };
+    const cek_k_pack_weights pack = { .out = desc->out_channels,
+                                      .in = desc->in_channels,
+                                      .zeros = a.depth,
+                                      .data = data,
+                                      .taps = a.taps,
+                                      .nothing = direct };
     const uint64_t packers = data ? cek__ceil_div(a.depth, CEK_K_PACK_ROWS) : panels;
-    cek__gpu_step_fill(tile_step(op, "tile_pack_weights", packers, taps, 1), packing, 2, &pack, sizeof pack);
+    cek__gpu_step_fill(tile_step(op, "tile_pack_weights", direct ? 1 : packers, direct ? 1 : taps, 1), packing, 2,
+                       &pack, sizeof pack);
 
     const cek__gpu_place buffers[] = { cek__tile_as_f32(op, data ? CEK_CONV_BACKWARD_DATA_DY : CEK_CONV_FORWARD_X,
                                                         desc->x_type),
-                                       packed,
+                                       direct ? weights : packed,
                                        { data ? CEK_CONV_BACKWARD_DATA_DX : CEK_CONV_FORWARD_Y, 0 },
                                        data ? nothing : cek__gpu_slot(op, CEK_CONV_FORWARD_BIAS),
-                                       data ? cek__gpu_slot(op, CEK_CONV_BACKWARD_DATA_ACT_REF) : nothing };
-    const int way = gather ? GATHER : a.columns <= size.width ? HALF : WHOLE;
+                                       data ? cek__gpu_slot(op, CEK_CONV_BACKWARD_DATA_ACT_REF) : nothing,
+                                       packed };
+    const int way = direct ? DIRECT : gather ? GATHER : a.columns <= size.width ? HALF : WHOLE;
     cek__gpu_step_fill(tile_step(op, kernels[data][way], cek__ceil_div(tiles, a.row_tiles),
                                  cek__ceil_div(panels, a.panels), 1),
-                       buffers, 5, &a, sizeof a);
+                       buffers, direct ? 6 : 5, &a, sizeof a);
 }
 
 static void weights_add(cek_op *op)

@@ -187,13 +187,15 @@ typedef struct cek_k_pack_weights {
     cek_u64 at[2];
     cek_u64 out, in, zeros, data;
     cek_k_taps taps;
+    cek_u32 nothing, unused; /* nothing: but zeros */
 } cek_k_pack_weights;
 
 typedef struct cek_k_conv_tile {
-    cek_u64 at[5];                  /* X or DY, packed weights, Y or DX, BIAS, ACT_REF */
+    cek_u64 at[6];                  /* X or DY, weights, Y or DX, BIAS, ACT_REF, zeros */
     cek_u64 pixels, columns, depth; /* columns: channels of the result; depth: of what is read */
     cek_u64 row_tiles, panels;      /* tiles of pixels and panels of weights for a work-item */
     cek_k_window window;
+    cek_k_taps taps;
     cek_u32 bias, accumulate, activation, act_grad, strided, type;
 } cek_k_conv_tile;
 

@@ -214,7 +214,9 @@ KERNEL void tile_pack_weights(GLOBAL char *from, GLOBAL char *to, const cek_k_pa
     cek_out y = (cek_out)AT(to, 1);
     if (first == 0 && tap == 0)
         for (cek_u64 i = 0; i < a.zeros; i++)
-            y[panels * taps * depth * NR + i] = 0.0f;
+            y[a.nothing ? i : panels * taps * depth * NR + i] = 0.0f;
+    if (a.nothing)
+        return;
     const cek_u64 begin = a.data ? first * CEK_K_PACK_ROWS : 0, left = depth - begin;
     const cek_u64 rows = a.data && left > CEK_K_PACK_ROWS ? CEK_K_PACK_ROWS : left;
     for (cek_u64 panel = a.data ? 0 : first; panel < (a.data ? panels : first + 1); panel++) {
@@ -394,7 +396,8 @@ DEVICE_FN void conv_gather(const cek_k_conv_tile *a, pixel p, const int data, ce
  * half panels by a kernel of their own (`half_vec`): a loop beside the other one made networks that never enter it
  * slower (PoCL: 1.05 of mnist-cnn's time). */
 DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias, GLOBAL char *act_ref,
-                    const cek_k_conv_tile a, const int data, const int gather, const int half_vec)
+                    GLOBAL char *zeros_, const cek_k_conv_tile a, const int data, const int gather, const int half_vec,
+                    const int in_place)
 {
     const cek_k_window w = a.window;
     cek_u64 tiles = (a.pixels + MR - 1) / MR, tile_first = GROUP_ID(0) * a.row_tiles;
@@ -402,7 +405,9 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
     cek_u64 panels = (a.columns + NR - 1) / NR, taps = (cek_u64)w.taps[0] * w.taps[1];
     cek_u64 panel_first = GROUP_ID(1) * a.panels;
     cek_u64 panel_end = panel_first + a.panels < panels ? panel_first + a.panels : panels;
-    cek_in X = (cek_in)AT(X_, 0), W = (cek_in)AT(W_, 1), zeros = W + panels * taps * a.depth * NR;
+    cek_in X = (cek_in)AT(X_, 0), W = (cek_in)AT(W_, 1);
+    cek_in zeros = in_place ? (cek_in)AT(zeros_, 5) : W + panels * taps * a.depth * NR;
+    const cek_u64 b_k = in_place ? taps_all(&a.taps) * a.columns : NR;
     epilogue e;
     e.c = AT(Y_, 2), e.type = a.type, e.accumulate = a.accumulate;
     e.bias = a.bias ? (cek_in)AT(bias, 3) : 0, e.bias_rows = 0;
@@ -452,6 +457,8 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
                 for (cek_u32 ty = 0; ty < w.taps[0]; ty++, shift_next(&w, 0, &sy)) {
                     shift sx = { 0, 0 };
                     for (cek_u32 tx = 0; tx < w.taps[1]; tx++, shift_next(&w, 1, &sx)) {
+                        if (in_place)
+                            b = W + tap_seen(&a.taps, ty * w.taps[1] + tx) * a.columns + panel * NR;
 #define SEEN_ROW(i) cek_in r##i = SEEN(i);
                         ROWS(SEEN_ROW)
 #define SEES_ROW(i) sees |= r##i != zeros;
@@ -468,8 +475,12 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
                                 ROWS(TILE_HALF_STEP)
                             }
                         else
-                            for (cek_u64 c = 0; c < a.depth; c++, b += NR) {
+                            for (cek_u64 c = 0; c < a.depth; c++, b += b_k) {
                                 const VEC b0 = VLOAD(b), b1 = VLOAD(b + VW);
+                                if (in_place) {
+                                    PREFETCH(b + AHEAD * b_k)
+                                    PREFETCH(b + AHEAD * b_k + VW)
+                                }
                                 ROWS(TILE_STEP)
                             }
 #undef A_OF
@@ -486,37 +497,44 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
 KERNEL void tile_conv_forward(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias,
                               GLOBAL char *act_ref, const cek_k_conv_tile a)
 {
-    conv(X_, W_, Y_, bias, act_ref, a, 0, 0, 0);
+    conv(X_, W_, Y_, bias, act_ref, 0, a, 0, 0, 0, 0);
 }
 
 KERNEL void tile_conv_forward_half(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias,
                                    GLOBAL char *act_ref, const cek_k_conv_tile a)
 {
-    conv(X_, W_, Y_, bias, act_ref, a, 0, 0, 1);
+    conv(X_, W_, Y_, bias, act_ref, 0, a, 0, 0, 1, 0);
 }
 
 KERNEL void tile_conv_forward_gather(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias,
                                      GLOBAL char *act_ref, const cek_k_conv_tile a)
 {
-    conv(X_, W_, Y_, bias, act_ref, a, 0, 1, 0);
+    conv(X_, W_, Y_, bias, act_ref, 0, a, 0, 1, 0, 0);
 }
 
 KERNEL void tile_conv_data(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias,
                            GLOBAL char *act_ref, const cek_k_conv_tile a)
 {
-    conv(X_, W_, Y_, bias, act_ref, a, 1, 0, 0);
+    conv(X_, W_, Y_, bias, act_ref, 0, a, 1, 0, 0, 0);
 }
 
 KERNEL void tile_conv_data_half(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias,
                                 GLOBAL char *act_ref, const cek_k_conv_tile a)
 {
-    conv(X_, W_, Y_, bias, act_ref, a, 1, 0, 1);
+    conv(X_, W_, Y_, bias, act_ref, 0, a, 1, 0, 1, 0);
 }
 
 KERNEL void tile_conv_data_gather(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias,
                                   GLOBAL char *act_ref, const cek_k_conv_tile a)
 {
-    conv(X_, W_, Y_, bias, act_ref, a, 1, 1, 0);
+    conv(X_, W_, Y_, bias, act_ref, 0, a, 1, 1, 0, 0);
+}
+
+/* Weights are read where they lie: whole panels, of so few tiles that they would not be worth packing. */
+KERNEL void tile_conv_data_direct(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias,
+                                  GLOBAL char *act_ref, GLOBAL char *zeros, const cek_k_conv_tile a)
+{
+    conv(X_, W_, Y_, bias, act_ref, zeros, a, 1, 0, 0, 1);
 }
 
 /* --- gradients of weights -------------------------------------------------------------------- */

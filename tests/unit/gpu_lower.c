@@ -358,20 +358,34 @@ START_TEST(taps_that_see_nothing_are_neither_packed_nor_multiplied)
 {
     for (uint32_t kind = CEK_OP_CONV_FORWARD; kind <= CEK_OP_CONV_BACKWARD_WEIGHTS; kind++)
         for (uint32_t size = 1; size <= 2; size++) {
-            const bool weights = kind == CEK_OP_CONV_BACKWARD_WEIGHTS;
+            const bool weights = kind == CEK_OP_CONV_BACKWARD_WEIGHTS, data = kind == CEK_OP_CONV_BACKWARD_DATA;
             cek_op *op = tiled(kind, weights ? 1024 : 32, size, 512); /* of weights several slices */
             const cek_k_taps taps = weights ? ARGS(op, 0, cek_k_weights_tile)->taps
-                                            : ARGS(op, 0, cek_k_pack_weights)->taps;
+                                            : ARGS(op, 1, cek_k_conv_tile)->taps;
             const cek_u32 seen = size == 1 ? 1 : 3;
             for (uint32_t i = 0; i < 2; i++) {
                 ck_assert_uint_eq(taps.all[i], 3);
                 ck_assert_uint_eq(taps.first[i], size == 1);
                 ck_assert_uint_eq(taps.seen[i], seen);
             }
-            ck_assert_uint_eq(op->steps[0].groups[weights ? 0 : 1], seen * seen);
+            ck_assert_uint_eq(op->steps[0].groups[weights ? 0 : 1], data ? 1 : seen * seen); /* data: zeros alone */
             ck_assert_uint_eq(op->steps[1].groups[1], weights ? 9 : 16); /* finished are all; 16 panels */
             cek__gpu_op_destroy(op);
         }
+}
+END_TEST
+
+/* Whole panels of weights lie as a gradient of data reads them, if it does not read them too often. */
+START_TEST(weights_are_packed_for_many_pixels_or_part_of_a_panel)
+{
+    cek_op *few = tiled(CEK_OP_CONV_BACKWARD_DATA, 2, 28, 64), *many = tiled(CEK_OP_CONV_BACKWARD_DATA, 20, 28, 64);
+    cek_op *part = tiled(CEK_OP_CONV_BACKWARD_DATA, 2, 28, 48);
+    ck_assert(ARGS(few, 0, cek_k_pack_weights)->nothing);
+    ck_assert(!ARGS(many, 0, cek_k_pack_weights)->nothing);
+    ck_assert(!ARGS(part, 0, cek_k_pack_weights)->nothing);
+    cek__gpu_op_destroy(few);
+    cek__gpu_op_destroy(many);
+    cek__gpu_op_destroy(part);
 }
 END_TEST
 
@@ -476,6 +490,7 @@ int main(void)
     tcase_add_loop_test(c, a_convolution_is_lowered_to_the_tile_that_it_was_given, 0, 3);
     tcase_add_test(c, what_must_not_depend_on_a_clock_or_has_one_way_is_not_timed);
     tcase_add_test(c, taps_that_see_nothing_are_neither_packed_nor_multiplied);
+    tcase_add_test(c, weights_are_packed_for_many_pixels_or_part_of_a_panel);
     tcase_add_test(c, work_items_of_few_pixels_share_panels_out);
     tcase_add_test(c, gradients_of_weights_of_small_images_go_through_many_at_once);
     suite_add_tcase(s, c);
