@@ -218,6 +218,8 @@ cek_status cek__gpu_lower_reduce(cek_op *op)
     if (desc->op.operands & more) {
         terms_describe(op, desc, length, &terms);
         r.terms = &terms;
+        if (terms.rows_are & CEK_K_TERMS_MEAN) /* which the kernel divides by what counts */
+            r.scale = 1;
     }
     cek__gpu_reduce_add(op, &r);
     return op->failure;

@@ -201,8 +201,8 @@ DEVICE_FN cek_u64 tap_among_seen(const cek_k_taps *t, cek_u64 tap)
 }
 
 /* Packs weights [out][tap][in] into panels [tap][in][NR] of outputs (forward), or [tap][out][NR] of inputs (data), of
- * the taps that see something, and leaves `zeros` zeros behind them: what the padding reads. A work-item is a panel and a tap, or (data) a few
- * outputs and a tap: their rows, pages apart, are read along. */
+ * the taps that see something, and leaves `zeros` zeros behind them: what the padding reads. A work-item is a panel and a
+ * tap, or (data) a few outputs and a tap: their rows, pages apart, are read along. */
 KERNEL void tile_pack_weights(GLOBAL char *from, GLOBAL char *to, const cek_k_pack_weights a)
 {
     const cek_u64 first = GROUP_ID(0), tap = GROUP_ID(1);
@@ -237,8 +237,8 @@ KERNEL void tile_pack_weights(GLOBAL char *from, GLOBAL char *to, const cek_k_pa
     }
 }
 
-/* A pixel of the result, its number there, and where its image begins in what is read. Of the gradient of the input, `at`
- * and `phase` of each axis are the pixel and its padding, divided by the stride, and the rest. */
+/* A pixel of the result, its number there, and where its image begins in what is read. Of the gradient of the input,
+ * `at` and `phase` of each axis are the pixel and its padding, divided by the stride, and the rest. */
 typedef struct pixel { cek_u32 y, x, at[2], phase[2]; cek_u64 place, image; } pixel;
 
 DEVICE_FN void pixel_divide(const cek_k_window *w, pixel *p)
@@ -248,21 +248,21 @@ DEVICE_FN void pixel_divide(const cek_k_window *w, pixel *p)
     p->at[1] = x / w->stride[1], p->phase[1] = x % w->stride[1];
 }
 
-/* Where the gradient of the input strides, pixels that are a stride apart follow each other, of so many images: all of a
- * tile then see something through a tap, or none does. */
+/* Where the gradient of the input strides, pixels that are a stride apart follow each other, of so many images: all of
+ * a tile then see something through a tap, or none does. */
 #define PHASE_PIXELS 1024
 DEVICE_FN cek_u64 phase_images(cek_u64 area)
 {
     return area < PHASE_PIXELS ? PHASE_PIXELS / area : 1;
 }
 
-/* Pixel `number` of images of so many rows and columns. */
-DEVICE_FN pixel pixel_of(const cek_k_conv_tile *a, cek_u64 number, cek_u32 height, cek_u32 width, cek_u64 image,
-                         cek_u32 strided)
+/* Pixel `number` of images of so many rows and columns. (No struct is returned that registers do not hold: oclgrind does
+ * not know what LLVM makes of that.) */
+DEVICE_FN void pixel_find(const cek_k_conv_tile *a, cek_u64 number, cek_u32 height, cek_u32 width, cek_u64 image,
+                          cek_u32 strided, pixel *p)
 {
     const cek_u64 area = (cek_u64)height * width;
     cek_u64 before = number / area, rest = number % area;
-    pixel p;
     if (strided) {
         const cek_u64 many = phase_images(area), first = before / many * many, left = a->pixels / area - first;
         const cek_u64 images = left < many ? left : many;
@@ -275,14 +275,13 @@ DEVICE_FN pixel pixel_of(const cek_k_conv_tile *a, cek_u64 number, cek_u32 heigh
         for (; rest >= images * rows * columns; columns = (width - x + stride[1] - 1) / stride[1])
             rest -= images * rows * columns, x++;
         before = first + rest / (rows * columns), rest %= rows * columns;
-        p.y = (cek_u32)(rest / columns) * stride[0] + y, p.x = (cek_u32)(rest % columns) * stride[1] + x;
+        p->y = (cek_u32)(rest / columns) * stride[0] + y, p->x = (cek_u32)(rest % columns) * stride[1] + x;
     } else {
-        p.y = (cek_u32)(rest / width), p.x = (cek_u32)(rest % width);
+        p->y = (cek_u32)(rest / width), p->x = (cek_u32)(rest % width);
     }
-    p.place = before * area + (cek_u64)p.y * width + p.x;
-    p.image = before * image;
-    pixel_divide(&a->window, &p);
-    return p;
+    p->place = before * area + (cek_u64)p->y * width + p->x;
+    p->image = before * image;
+    pixel_divide(&a->window, p);
 }
 
 /* The next one, where they follow each other as they lie: divisions take longer than a tile of few channels. */
@@ -334,20 +333,20 @@ DEVICE_FN void shift_next(const cek_k_window *w, int axis, shift *s)
 }
 
 /* What a pixel sees through a tap, a row of A: a pointer to that pixel's channels, or to zeros. */
-DEVICE_FN cek_in seen_forward(const cek_k_conv_tile *a, pixel p, cek_u32 ty, cek_u32 tx, cek_in X, cek_in zeros)
+DEVICE_FN cek_in seen_forward(const cek_k_conv_tile *a, const pixel *p, cek_u32 ty, cek_u32 tx, cek_in X, cek_in zeros)
 {
     const cek_k_window *w = &a->window;
-    cek_u32 y = p.y * w->stride[0] + ty * w->dilation[0] - w->pad[0];
-    cek_u32 x = p.x * w->stride[1] + tx * w->dilation[1] - w->pad[1];
-    return y < w->in[0] && x < w->in[1] ? X + p.image + ((cek_u64)y * w->in[1] + x) * a->depth : zeros;
+    cek_u32 y = p->y * w->stride[0] + ty * w->dilation[0] - w->pad[0];
+    cek_u32 x = p->x * w->stride[1] + tx * w->dilation[1] - w->pad[1];
+    return y < w->in[0] && x < w->in[1] ? X + p->image + ((cek_u64)y * w->in[1] + x) * a->depth : zeros;
 }
 
-DEVICE_FN cek_in seen_data(const cek_k_conv_tile *a, pixel p, shift sy, shift sx, cek_in DY, cek_in zeros)
+DEVICE_FN cek_in seen_data(const cek_k_conv_tile *a, const pixel *p, shift sy, shift sx, cek_in DY, cek_in zeros)
 {
-    const cek_u32 y = p.at[0] - sy.strides, x = p.at[1] - sx.strides;
-    const cek_u32 whole = p.phase[0] == sy.rest && p.phase[1] == sx.rest;
+    const cek_u32 y = p->at[0] - sy.strides, x = p->at[1] - sx.strides;
+    const cek_u32 whole = p->phase[0] == sy.rest && p->phase[1] == sx.rest;
     return whole && y < a->window.out[0] && x < a->window.out[1]
-               ? DY + p.image + ((cek_u64)y * a->window.out[1] + x) * a->depth
+               ? DY + p->image + ((cek_u64)y * a->window.out[1] + x) * a->depth
                : zeros;
 }
 
@@ -362,19 +361,19 @@ DEVICE_FN void values_copy(cek_in from, cek_u64 count, cek_in end, cek_f32 *to)
         to[k] = from[k];
 }
 
-/* All that a pixel sees, a row of A: lines of its window at a time, where it lies whole in the image and its taps side by
- * side, else tap by tap. */
-DEVICE_FN void conv_gather(const cek_k_conv_tile *a, pixel p, const int data, cek_in X, cek_in end, cek_in zeros,
+/* All that a pixel sees, a row of A: lines of its window at a time, where it lies whole in the image and its taps side
+ * by side, else tap by tap. */
+DEVICE_FN void conv_gather(const cek_k_conv_tile *a, const pixel *p, const int data, cek_in X, cek_in end, cek_in zeros,
                            cek_f32 *to)
 {
     const cek_k_window *w = &a->window;
     if (!data && w->dilation[1] == 1) {
-        const cek_u32 y = p.y * w->stride[0] - w->pad[0], last = y + (w->taps[0] - 1) * w->dilation[0];
-        const cek_u32 x = p.x * w->stride[1] - w->pad[1], behind = x + w->taps[1];
+        const cek_u32 y = p->y * w->stride[0] - w->pad[0], last = y + (w->taps[0] - 1) * w->dilation[0];
+        const cek_u32 x = p->x * w->stride[1] - w->pad[1], behind = x + w->taps[1];
         if (y < w->in[0] && last < w->in[0] && x < w->in[1] && behind <= w->in[1]) {
             const cek_u64 line = (cek_u64)w->in[1] * a->depth;
             const cek_u32 values = w->taps[1] * (cek_u32)a->depth;
-            cek_in from = X + p.image + y * line + x * a->depth;
+            cek_in from = X + p->image + y * line + x * a->depth;
             for (cek_u32 ty = 0; ty < w->taps[0]; ty++, from += w->dilation[0] * line, to += values)
                 values_copy(from, values, end, to);
             return;
@@ -415,9 +414,10 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
     e.activation = a.activation, e.act_grad = a.act_grad, e.stream = 0;
     const cek_u32 height = data ? w.in[0] : w.out[0], width = data ? w.in[1] : w.out[1];
     const cek_u64 image = (data ? (cek_u64)w.out[0] * w.out[1] : (cek_u64)w.in[0] * w.in[1]) * a.depth;
-#define SEEN(i) (data ? seen_data(&a, pixels[i], sy, sx, X, zeros) : seen_forward(&a, pixels[i], ty, tx, X, zeros))
+#define SEEN(i) (data ? seen_data(&a, pixels + (i), sy, sx, X, zeros) : seen_forward(&a, pixels + (i), ty, tx, X, zeros))
 #define GATHERED (CEK_K_GATHER_VALUES + VW) /* a row of what is collected, and what is written behind it */
-    pixel at = pixel_of(&a, tile_first * MR, height, width, image, data && a.strided);
+    pixel at;
+    pixel_find(&a, tile_first * MR, height, width, image, data && a.strided, &at);
     for (cek_u64 t = tile_first; t < tile_end; t++) {
         pixel pixels[MR];
         for (int i = 0; i < MR; i++) {
@@ -433,7 +433,7 @@ DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL ch
         if (gather) {
             cek_in end = X + a.pixels / ((cek_u64)height * width) * image;
             for (int i = 0; i < MR; i++)
-                conv_gather(&a, pixels[i], data, X, end, zeros, gathered + i * GATHERED);
+                conv_gather(&a, pixels + i, data, X, end, zeros, gathered + i * GATHERED);
         }
         for (cek_u64 panel = panel_first; panel < panel_end; panel++) {
             cek_in b = W + panel * taps * a.depth * NR;
@@ -564,8 +564,8 @@ DEVICE_FN cek_u32 runs_find(const cek_k_weights_tile *a, cek_u64 row, run *runs)
     return count;
 }
 
-/* What `count` pixels of a row of the result see, from column `x0` on, of each a tile's pairs; zeros beside the image. Run
- * by run, or pair by pair where runs are short. */
+/* What `count` pixels of a row of the result see, from column `x0` on, of each a tile's pairs; zeros beside the image.
+ * Pair by pair, where runs are short; */
 DEVICE_FN void pairs_gather(const cek_k_weights_tile *a, cek_in X, cek_u64 image, cek_u32 y, cek_u64 row, cek_u32 x0,
                             cek_u32 count, cek_f32 *gathered)
 {
@@ -587,6 +587,7 @@ DEVICE_FN void pairs_gather(const cek_k_weights_tile *a, cek_in X, cek_u64 image
     }
 }
 
+/* run by run, in the order in which they lie, since copies write behind them. */
 DEVICE_FN void runs_gather(const cek_k_weights_tile *a, cek_in X, cek_in end, cek_u64 image, cek_u32 y, cek_u32 x0,
                           cek_u32 count, const run *runs, cek_u32 run_count, cek_f32 *to)
 {
@@ -668,23 +669,21 @@ DEVICE_FN void sums_clear(cek_u64 columns, cek_u64 line, cek_u64 end, cek_out to
 /* What a work-item has: a slice of the images, panels of DY, tiles of rows for each of them. */
 typedef struct share { cek_u64 first, end, panel_first, panels, row_tiles; } share;
 
-DEVICE_FN share share_of(const cek_k_weights_tile *a, cek_u64 lines)
+DEVICE_FN void share_find(const cek_k_weights_tile *a, cek_u64 lines, share *s)
 {
     const cek_u64 slice = GROUP_ID(1), panels = (a->out + NR - 1) / NR;
-    share s;
-    s.first = slice * a->batch / a->slices, s.end = (slice + 1) * a->batch / a->slices;
-    s.panel_first = GROUP_ID(2) * a->panels;
-    s.panels = s.panel_first + a->panels < panels ? a->panels : panels - s.panel_first;
-    s.row_tiles = (lines + MR - 1) / MR;
-    return s;
+    s->first = slice * a->batch / a->slices, s->end = (slice + 1) * a->batch / a->slices;
+    s->panel_first = GROUP_ID(2) * a->panels;
+    s->panels = s->panel_first + a->panels < panels ? a->panels : panels - s->panel_first;
+    s->row_tiles = (lines + MR - 1) / MR;
 }
 
 /* Where its sums wait, of one of so many taps, which begin as zeros. */
-DEVICE_FN cek_out share_sums(const cek_k_weights_tile *a, share s, cek_u64 taps, cek_out sums)
+DEVICE_FN cek_out share_sums(const cek_k_weights_tile *a, const share *s, cek_u64 taps, cek_out sums)
 {
     const cek_u64 panels = (a->out + NR - 1) / NR;
-    sums += ((GROUP_ID(1) * taps + GROUP_ID(0)) * panels + s.panel_first) * s.row_tiles * (MR * NR);
-    for (cek_u64 i = 0; i < s.row_tiles * s.panels * MR * NR; i += VW)
+    sums += ((GROUP_ID(1) * taps + GROUP_ID(0)) * panels + s->panel_first) * s->row_tiles * (MR * NR);
+    for (cek_u64 i = 0; i < s->row_tiles * s->panels * MR * NR; i += VW)
         VSTORE((VEC)0.0f, sums + i);
     return sums;
 }
@@ -698,7 +697,8 @@ DEVICE_FN void weights(GLOBAL char *X_, GLOBAL char *DY_, cek_out out, const cek
     const cek_k_window w = a.window;
     const cek_u64 taps = (cek_u64)w.taps[0] * w.taps[1], all = taps_all(&a.taps);
     const cek_u64 tap = whole ? tap_among_seen(&a.taps, GROUP_ID(0)) : GROUP_ID(0);
-    const share s = share_of(&a, a.in);
+    share s;
+    share_find(&a, a.in, &s);
     cek_in X = (cek_in)AT(X_, 0), DY = (cek_in)AT(DY_, 1);
     if (tap == taps) {
         const cek_u64 first = s.panel_first * NR, left = a.out - first;
@@ -708,7 +708,7 @@ DEVICE_FN void weights(GLOBAL char *X_, GLOBAL char *DY_, cek_out out, const cek
         return;
     }
     if (!whole)
-        out = share_sums(&a, s, taps, out);
+        out = share_sums(&a, &s, taps, out);
     const cek_u32 ty = (cek_u32)(tap / w.taps[1]), tx = (cek_u32)(tap % w.taps[1]);
     const range rows = seen_range(&w, 0, ty), columns = seen_range(&w, 1, tx);
     for (cek_u64 block = s.first; block < s.end; block += a.images) {
@@ -776,8 +776,9 @@ KERNEL void tile_weights_gather(GLOBAL char *X_, GLOBAL char *DY_, GLOBAL char *
     cek_in X = (cek_in)AT(X_, 0), DY = (cek_in)AT(DY_, 1);
     if (!a.batch)
         return;
-    const share s = share_of(&a, (cek_u64)w.taps[0] * w.taps[1] * a.in);
-    cek_out sums = share_sums(&a, s, 1, (cek_out)AT(partial, 2));
+    share s;
+    share_find(&a, (cek_u64)w.taps[0] * w.taps[1] * a.in, &s);
+    cek_out sums = share_sums(&a, &s, 1, (cek_out)AT(partial, 2));
     cek_in x_end = X + a.batch * w.in[0] * w.in[1] * a.in;
     cek_in dy_end = DY + a.batch * area * a.dy_pixel; /* where it is read in place */
     cek_f32 gathered[CEK_K_GATHER_PIXELS * MR + VW];

@@ -42,7 +42,7 @@ out:
     return st;
 }
 
-static bool is_small(const cek__dims *dims)
+static bool is_kept_easily(const cek__dims *dims)
 {
     return !dims->samples || (!dims->outside && cek__dims_elements(dims, 0, dims->rank, 1) == 1);
 }
@@ -50,7 +50,7 @@ static bool is_small(const cek__dims *dims)
 static bool may_be_common(const cek__graph *graph, const search *s, const cek__part *part)
 {
     return (part->kind == CEK__PART_CHAIN || part->kind == CEK__PART_REDUCE || part->kind == CEK__PART_VIEW) &&
-           is_small(&graph->flows[part->output[0]].dims) && !s->ends[part->output[0]];
+           is_kept_easily(&graph->flows[part->output[0]].dims) && !s->ends[part->output[0]];
 }
 
 static bool same_code(const cek__part *a, const cek__part *b)

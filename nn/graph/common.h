@@ -1,7 +1,7 @@
 /* common.h - common subexpressions, behind differentiate.h and before physical.h: what several parts compute alike is
  * computed once.
  *
- * Only what is small: numbers that belong to no sample, or one for each. A large result would have to be kept from the
+ * Of what belongs to no sample, or is one number for each. What grows with the batch would have to be kept from the
  * first reader to the last, where computing it again may be the cheaper. */
 #ifndef CEK_NN_GRAPH_COMMON_H
 #define CEK_NN_GRAPH_COMMON_H

@@ -12,11 +12,6 @@ typedef struct joint {
     uint32_t first[CEK__PART_INPUTS], second[CEK__PART_INPUTS]; /* of their inputs */
 } joint;
 
-static bool is_large(const cek__graph *graph, int flow, const cek__dims *like)
-{
-    return cek__dims_equal(&graph->flows[flow].dims, like);
-}
-
 /* Nothing stands between them any more. */
 static bool is_next(const cek__graph *graph, const cek__part *first, const cek__part *second)
 {
@@ -27,14 +22,17 @@ static bool is_next(const cek__graph *graph, const cek__part *first, const cek__
     return at == second->place;
 }
 
-/* What the first one reads is kept until the second: no more than what is no longer kept between them. */
+/* What the first one reads is kept until the second: no more than what is no longer kept between them, of one input of
+ * that size; of several if the result may take the place of one of them, as what lay between did. */
 static bool keeps_no_more(const cek__graph *graph, const cek__part *first, const cek__part *second)
 {
-    int large = 0;
+    const cek__flow *between = &graph->flows[first->output[0]];
+    int as_large = 0;
 
     for (int k = 0; k < first->inputs; k++)
-        large += is_large(graph, first->input[k], &graph->flows[first->output[0]].dims);
-    return large <= 1 || is_next(graph, first, second);
+        as_large += cek__dims_equal(&graph->flows[first->input[k]].dims, &between->dims);
+    return as_large <= 1 ||
+           (is_next(graph, first, second) && between->type == graph->flows[second->output[0]].type);
 }
 
 static bool may_join(const cek__graph *graph, const cek__part *first, const cek__part *second)

@@ -173,6 +173,8 @@ static void products(void)
         conv(kind, 8, 3, 6, 1, 2, 0);
         conv(kind, 3, 4, 9, 3, 2, 0);
         conv(kind, 4, 8, 7, 2, 1, 0);                                            /* half panels, read in place */
+        conv(kind, 32, 9, 3, 2, 1, kind == CEK_OP_CONV_FORWARD ? 0 : 1u << 2);   /* weights as they lie; few pixels */
+        conv(kind, 14, 4, 12, 1, 1, 0);                                          /* and many */
         conv(kind, 16, 16, 11, 1, 1, kind == CEK_OP_CONV_FORWARD ? 0 : 1u << 2); /* by transforms */
     }
 }
@@ -322,6 +324,40 @@ static void terms(uint32_t function, uint32_t axes, uint64_t rows, uint64_t colu
     both_run("arg", &arg.op, (const array[]){ F(0, all), F(1, axes & 2 ? rows : columns) }, 2, 2, 2);
 }
 
+/* Of equal elements a mean is what they are, of as many rows as count, of which 1 / 7 is no float; summed by columns, by
+ * groups, and in pieces. */
+static void means_of_equal_elements(uint64_t columns, uint64_t rows_per_sample)
+{
+    enum { SAMPLES = 9, VALID = 7 };
+    const cek_batch_block batch = { .rows_valid = VALID };
+    const uint64_t rows = SAMPLES * rows_per_sample;
+    float *x = malloc(rows * columns * sizeof *x), *mean = malloc(columns * sizeof *mean);
+    ck_assert_ptr_nonnull(x);
+    ck_assert_ptr_nonnull(mean);
+    for (uint64_t i = 0; i < rows * columns; i++)
+        x[i] = i < VALID * rows_per_sample * columns ? 255 : NAN;
+    cek_reduce_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_REDUCE },
+                             .function = CEK_REDUCE_MEAN,
+                             .axes = 1,
+                             .rank = 2,
+                             .x_type = CEK_F32,
+                             .shape = { rows, columns },
+                             .x_strides = { (int64_t)columns, 1 },
+                             .rows_per_sample = rows_per_sample };
+    const array arrays[] = { IN(x, rows * columns * sizeof *x),
+                             OUT((void *)mean, columns * sizeof *mean),
+                             { .bytes = 0 },
+                             { .bytes = 0 },
+                             IN(&batch, sizeof batch) };
+    cek_op_info info;
+    cek_op *op = door_op(&device, &desc.op, arrays, 5, &info);
+    door_op_run(&device, op, &info, arrays, 5);
+    device.plugin.op_destroy(op);
+    for (uint64_t i = 0; i < columns; i++)
+        ck_assert_float_eq(mean[i], 255);
+    free(x), free(mean);
+}
+
 /* Two tables of 7 rows; of the index one row twice, one outside. Where accumulated, nothing is set to 0 first. A long
  * index is walked along on processors. */
 static void rows_of_tables(void)
@@ -456,6 +492,9 @@ START_TEST(every_operation_gives_the_results_of_the_reference)
         terms(CEK_REDUCE_SUM, axes, 20, 23);
         terms(CEK_REDUCE_MEAN, axes, 390, 21); /* in pieces */
     }
+    means_of_equal_elements(16, 1);
+    means_of_equal_elements(1, 1);
+    means_of_equal_elements(8, 64);
     rows_of_tables();
     losses(5);
     losses(300); /* more than the work-items of a group have under way at once */

@@ -220,6 +220,27 @@ START_TEST(what_has_to_lie_somewhere_is_written)
 }
 END_TEST
 
+/* Of two operands as large as the result it may take the place of one, unless it has fewer bits. */
+START_TEST(what_is_kept_for_a_result_is_no_more_than_before)
+{
+    static net n;
+    cek__part product = { .kind = CEK__PART_PRODUCT, .inputs = 2, .product = { { 0, 1, false }, { 0, 1, true } } };
+    int x, y;
+
+    net_open(&n);
+    x = samples(&n, PER_SAMPLE(4));
+    product.input[0] = x;
+    product.input[1] = parameter(&n, AXES(4, 4), -1, 1);
+    assert_ok(cek__graph_add(&n.graph, &product, &y));
+    y = chain(&n, CEK_PW_MUL, x, y);
+    if (_i)
+        assert_ok(cek__cast(&n.graph, y, CEK_BF16, &y));
+    else
+        y = chain(&n, CEK_PW_EXP, y, CEK__NOTHING);
+    joined(&n, y, _i ? 2 : 1);
+}
+END_TEST
+
 /* Activations and derivatives that a product may compute itself; what comes behind reads what it gives. */
 START_TEST(what_a_product_computes_itself_is_no_part_of_a_chain)
 {
@@ -256,6 +277,7 @@ int main(void)
     tcase_add_test(tcase, chains_behind_each_other_are_one);
     tcase_add_test(tcase, a_chain_may_read_another_twice);
     tcase_add_loop_test(tcase, what_has_to_lie_somewhere_is_written, 0, 5);
+    tcase_add_loop_test(tcase, what_is_kept_for_a_result_is_no_more_than_before, 0, 2);
     tcase_add_loop_test(tcase, what_a_product_computes_itself_is_no_part_of_a_chain, 0, 2);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
