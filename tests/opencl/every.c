@@ -324,8 +324,8 @@ static void terms(uint32_t function, uint32_t axes, uint64_t rows, uint64_t colu
     both_run("arg", &arg.op, (const array[]){ F(0, all), F(1, axes & 2 ? rows : columns) }, 2, 2, 2);
 }
 
-/* Of equal elements a mean is what they are, of as many rows as count, of which 1 / 7 is no float; summed by columns, by
- * groups, and in pieces. */
+/* Of equal elements a mean is what they are, of as many rows as count, of which 1 / 7 is no float; summed by columns,
+ * by groups, and in pieces. */
 static void means_of_equal_elements(uint64_t columns, uint64_t rows_per_sample)
 {
     enum { SAMPLES = 9, VALID = 7 };
