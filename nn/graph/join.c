@@ -31,8 +31,7 @@ static bool keeps_no_more(const cek__graph *graph, const cek__part *first, const
 
     for (int k = 0; k < first->inputs; k++)
         as_large += cek__dims_equal(&graph->flows[first->input[k]].dims, &between->dims);
-    return as_large <= 1 ||
-           (is_next(graph, first, second) && between->type == graph->flows[second->output[0]].type);
+    return as_large <= 1 || (is_next(graph, first, second) && between->type == graph->flows[second->output[0]].type);
 }
 
 static bool may_join(const cek__graph *graph, const cek__part *first, const cek__part *second)
