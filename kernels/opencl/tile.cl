@@ -328,8 +328,11 @@ typedef struct shift { cek_u32 strides, rest; } shift;
 
 DEVICE_FN void shift_next(const cek_k_window *w, int axis, shift *s)
 {
-    for (s->rest += w->dilation[axis]; s->rest >= w->stride[axis]; s->rest -= w->stride[axis])
-        s->strides++;
+    s->rest += w->dilation[axis];
+    if (s->rest >= 2 * w->stride[axis])
+        s->strides += s->rest / w->stride[axis], s->rest %= w->stride[axis];
+    else if (s->rest >= w->stride[axis]) /* as a rule */
+        s->strides++, s->rest -= w->stride[axis];
 }
 
 /* What a pixel sees through a tap, a row of A: a pointer to that pixel's channels, or to zeros. */
@@ -393,7 +396,7 @@ DEVICE_FN void conv_gather(const cek_k_conv_tile *a, const pixel *p, const int d
 /* Rows are pixels of the result, MR in a row; k is tap by tap, channel by channel. Two spatial dimensions. `data`:
  * the gradient of the input. `gather`: few channels, so the tile's A is collected first; else it is read in place, of
  * half panels by a kernel of their own (`half_vec`): a loop beside the other one made networks that never enter it
- * slower (PoCL: 1.05 of mnist-cnn's time). */
+ * slower (PoCL: 1.05 of mnist-cnn's time). `in_place`: weights are read as they lie, not packed. */
 DEVICE_FN void conv(GLOBAL char *X_, GLOBAL char *W_, GLOBAL char *Y_, GLOBAL char *bias, GLOBAL char *act_ref,
                     GLOBAL char *zeros_, const cek_k_conv_tile a, const int data, const int gather, const int half_vec,
                     const int in_place)
