@@ -29,16 +29,32 @@ static void effects_remove(cek__graph *graph)
             cek__graph_remove(graph, i);
 }
 
+/* What a flow is in this phase. */
+static int chosen(const cek__graph *graph, int flow, bool training)
+{
+    const cek__part *giver = cek__graph_giver(graph, flow);
+
+    for (; giver->kind == CEK__PART_PHASE; giver = cek__graph_giver(graph, flow))
+        flow = giver->input[training ? 0 : 1];
+    return flow;
+}
+
 static void phases_choose(cek__graph *graph, bool training)
 {
-    for (int i = 0; i < graph->length; i++) {
-        const cek__part *part = cek__graph_at(graph, i);
+    int kept = 0;
 
-        if (part->kind != CEK__PART_PHASE)
+    for (int i = 0; i < graph->length; i++) {
+        cek__part *part = cek__graph_at(graph, i);
+
+        part->gone = part->kind == CEK__PART_PHASE;
+        if (part->gone)
             continue;
-        cek__graph_redirect(graph, i, part->output[0], part->input[training ? 0 : 1]);
-        cek__graph_remove(graph, i--);
+        for (int k = 0; k < part->inputs; k++)
+            part->input[k] = chosen(graph, part->input[k], training);
+        graph->sequence[kept++] = graph->sequence[i];
     }
+    graph->length = kept;
+    graph->result = chosen(graph, graph->result, training);
 }
 
 static bool is_relu(const cek__part *part)
