@@ -247,7 +247,8 @@ static cek_k_taps taps_crop(cek_k_window *w)
     return taps;
 }
 
-/* Forward, and the gradient of the input: both read pixels through windows and multiply them by packed weights. */
+/* Forward, and the gradient of the input: both read pixels through windows and multiply them by weights, which are
+ * packed, or (direct) as a panel wants them where they lie; then zeros alone are made, which the padding reads. */
 static void conv_add(cek_op *op, bool data)
 {
     enum { WHOLE, HALF, GATHER, DIRECT, WAYS };

@@ -320,6 +320,7 @@ cek_status cek__fuse(cek__graph *graph, const cek__folding *folding)
     followers_mark(graph);
     cek__graph_number(graph);
     cek__chains_join(graph);
+    removed_close(graph);
 out:
     return st;
 }

@@ -2,8 +2,8 @@
  *
  * Owns: flows (what a part gives and others read), parts (a small closed set, parts.h), the sequence in which they run,
  * and the passes' notes on them. Passes take a graph to a graph: simplify.h, differentiate.h, common.h, physical.h,
- * types.h, fuse.h, fold.h; lower.h makes a device's program of it. Every part that reads a flow comes behind the one
- * that gives it.
+ * types.h, fuse.h with fold.h and join.h; lower.h makes a device's program of it. Every part that reads a flow comes
+ * behind the one that gives it.
  * Axes are logical and PyTorch's: N,C,H,W. An axis may count samples of the batch, whose number is known when the graph
  * is lowered and not before.
  * Must not know: layers, devices, where parameters lie. */

@@ -139,17 +139,10 @@ static bool takes_one(cek__graph *graph, cek__part *second)
 
 void cek__chains_join(cek__graph *graph)
 {
-    int kept = 0;
-
     for (int i = 0; i < graph->length; i++) {
         cek__part *part = cek__graph_at(graph, i);
 
         while (part->kind == CEK__PART_CHAIN && !is_follower(graph, part) && takes_one(graph, part)) {
         }
     }
-    for (int i = 0; i < graph->length; i++)
-        if (graph->sequence[i])
-            graph->sequence[kept++] = graph->sequence[i];
-    graph->length = kept;
-    cek__graph_number(graph);
 }

@@ -4,8 +4,8 @@
 
 #include "nn/graph/graph.h"
 
-/* The places of parts are theirs and the readers of flows counted (graph.h); both hold afterwards, and whoever was
- * taken in stands nowhere in the sequence. */
+/* The places of parts are theirs and the readers of flows counted (graph.h), and still are afterwards: where somebody
+ * was who was taken in, nothing stands (CEK__NOTHING). */
 void cek__chains_join(cek__graph *graph);
 
 #endif
