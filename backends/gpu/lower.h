@@ -114,8 +114,8 @@ typedef struct cek__gpu_reduction {
     uint32_t rank, axes;
     uint64_t shape[CEK_RANK_MAX];
     int64_t strides[CEK_RANK_MAX];
-    float scale; /* of the result; 0 is 1 */
-    bool last;   /* not in pieces */
+    float number; /* what a result is divided by; 0 is 1 */
+    bool last;    /* not in pieces */
 } cek__gpu_reduction;
 void cek__gpu_reduce_add(cek_op *op, const cek__gpu_reduction *reduction);
 

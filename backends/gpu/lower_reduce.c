@@ -131,7 +131,7 @@ static void pieces_describe(const cek__gpu_reduction *r, const stage *s, cek__gp
                                  .axes = 1,
                                  .shape = { s->pieces, s->a.outputs },
                                  .strides = { (int64_t)s->a.outputs, 1 },
-                                 .scale = r->scale };
+                                 .number = r->number };
     if (!r->terms || !(r->terms->rows_are & CEK_K_TERMS_MEAN))
         return;
     *terms = *r->terms;
@@ -144,7 +144,7 @@ static void pieces_describe(const cek__gpu_reduction *r, const stage *s, cek__gp
 void cek__gpu_reduce_add(cek_op *op, const cek__gpu_reduction *r)
 {
     const cek__gpu_place nothing = { CEK__GPU_NOTHING, 0 };
-    stage s = { .a = { .accumulate = r->accumulate, .scale = r->scale == 0 ? 1 : r->scale } };
+    stage s = { .a = { .accumulate = r->accumulate, .number = r->number == 0 ? 1 : r->number } };
     char defines[CEK__GPU_DEFINES];
     uint32_t group;
     terms_fill(r, &s.a);
@@ -163,7 +163,7 @@ void cek__gpu_reduce_add(cek_op *op, const cek__gpu_reduction *r)
     if (!whole) {
         rest.from = cek__gpu_workspace(op, s.pieces * s.a.outputs * sizeof(float));
         s.a.accumulate = 0;
-        s.a.scale = 1;
+        s.a.number = 1;
         s.a.terms &= ~CEK_K_TERMS_MEAN;
     }
     const cek__gpu_place buffers[] = { r->from, whole ? r->to : rest.from, r->terms ? r->terms->second : nothing,
@@ -206,20 +206,17 @@ cek_status cek__gpu_lower_reduce(cek_op *op)
                              .function = desc->function,
                              .accumulate = cek__request_accumulates(&op->request, CEK_REDUCE_Y),
                              .rank = desc->rank,
-                             .axes = desc->axes,
-                             .scale = 1 };
+                             .axes = desc->axes };
     uint64_t length = 1;
     for (uint32_t d = 0; d < desc->rank; d++)
         length *= desc->axes >> d & 1 ? desc->shape[d] : 1;
     if (desc->function == CEK_REDUCE_MEAN)
-        r.scale = 1.0f / (float)length;
+        r.number = (float)length;
     memcpy(r.shape, desc->shape, sizeof r.shape);
     memcpy(r.strides, desc->x_strides, sizeof r.strides);
     if (desc->op.operands & more) {
         terms_describe(op, desc, length, &terms);
         r.terms = &terms;
-        if (terms.rows_are & CEK_K_TERMS_MEAN) /* which the kernel divides by what counts */
-            r.scale = 1;
     }
     cek__gpu_reduce_add(op, &r);
     return op->failure;

@@ -62,7 +62,7 @@ typedef struct cek_k_reduce {
     cek_u32 lanes, results;           /* powers of two */
     cek_u32 lane_shift, result_shift; /* of a work-item's number */
     cek_u32 accumulate;
-    cek_f32 scale; /* of the result: 1 / length for a mean */
+    cek_f32 number; /* what a result is divided by: the length, for a mean */
     /* TERMS: the second operand's strides; rows of axis 0, and of each the terms of an output, or the outputs. */
     cek_u64 second_kept[CEK_K_RANK], second_reduced[CEK_K_RANK];
     cek_u64 rows, rows_per_sample, samples, row_count; /* samples: the last perhaps cut short */

@@ -57,13 +57,13 @@ DEVICE_FN cek_u64 rows_counted(const cek_k_reduce *a, GLOBAL const char *batch)
     const cek_u64 valid = a->terms & CEK_K_TERMS_BATCH ? ((GLOBAL const cek_u32 *)batch)[2] : a->samples;
     return valid < a->samples ? valid * a->rows_per_sample : a->rows;
 }
-/* What counts lies in front, since axis 0 comes first: so many terms of each output, or so many outputs. A mean of what
- * counts is divided, not multiplied: that of equal elements is exact where their sum is. */
+/* What counts lies in front, since axis 0 comes first: so many terms of each output, or so many outputs. A mean is
+ * divided, not multiplied: that of equal elements is exact where their sum is. */
 #define FIND_COUNTED                                                                               \
     const cek_u64 rows = rows_counted(&a, AT(batch, 4));                                           \
     const cek_u64 terms = a.terms & CEK_K_TERMS_ROWS ? rows * a.row_count : a.length;               \
     const cek_u64 outputs = a.terms & CEK_K_TERMS_OUTPUTS ? rows * a.row_count : a.outputs;         \
-    const cek_f32 number = a.terms & CEK_K_TERMS_MEAN && rows ? (cek_f32)(rows * a.row_count) : 1.0f;
+    const cek_f32 number = a.terms & CEK_K_TERMS_MEAN && rows ? (cek_f32)(rows * a.row_count) : a.number;
 /* An element, and the term that it and its partner make. */
 #define ELEMENT(p, q) element(&a, AT(x, 0), AT(x2, 2), middle, p, q)
 DEVICE_FN cek_f32 element(const cek_k_reduce *a, GLOBAL const char *x, GLOBAL const char *x2, cek_f32 middle, cek_u64 p,
@@ -77,7 +77,7 @@ DEVICE_FN cek_f32 element(const cek_k_reduce *a, GLOBAL const char *x, GLOBAL co
 #define OPERANDS GLOBAL char *RESTRICT x, GLOBAL char *RESTRICT y
 #define FIND_COUNTED                                                                               \
     const cek_u64 terms = a.length, outputs = a.outputs;                                           \
-    const cek_f32 number = 1.0f;
+    const cek_f32 number = a.number;
 #define ELEMENT(p, q) LOAD(TYPE, AT(x, 0), p)
 #endif
 
@@ -134,7 +134,7 @@ KERNEL void reduce(OPERANDS, const cek_k_reduce a)
     FOLD(cek_f32, held, result, lane, a.lanes, 1u << a.lane_shift, reduce_add(result, other))
     if (!lane && output < a.outputs) {
         GLOBAL cek_f32 *to = (GLOBAL cek_f32 *)AT(y, 1) + GROUP_ID(2) * a.outputs + output;
-        result = result * a.scale / number;
+        result /= number;
         *to = a.accumulate ? *to + result : result;
     }
 }
@@ -173,8 +173,7 @@ KERNEL void reduce_columns(OPERANDS, const cek_k_reduce a)
 #endif
     for (cek_u64 l = 0; l < lanes; l++) {
         GLOBAL cek_f32 *to = (GLOBAL cek_f32 *)AT(y, 1) + GROUP_ID(2) * a.outputs + first + l;
-        const cek_f32 scaled = result[l] * a.scale / number;
-        *to = a.accumulate ? *to + scaled : scaled;
+        *to = a.accumulate ? *to + result[l] / number : result[l] / number;
     }
 }
 #endif

@@ -324,37 +324,39 @@ static void terms(uint32_t function, uint32_t axes, uint64_t rows, uint64_t colu
     both_run("arg", &arg.op, (const array[]){ F(0, all), F(1, axes & 2 ? rows : columns) }, 2, 2, 2);
 }
 
-/* Of equal elements a mean is what they are, of as many rows as count, of which 1 / 7 is no float; summed by columns,
- * by groups, and in pieces. */
+/* Of equal elements a mean is what they are, of 7 rows or a multiple, of which the inverse is no float: of all, or of
+ * those that count; summed by columns, by groups, and in pieces. */
 static void means_of_equal_elements(uint64_t columns, uint64_t rows_per_sample)
 {
     enum { SAMPLES = 9, VALID = 7 };
     const cek_batch_block batch = { .rows_valid = VALID };
-    const uint64_t rows = SAMPLES * rows_per_sample;
+    const uint64_t rows = SAMPLES * rows_per_sample, valid = VALID * rows_per_sample;
     float *x = malloc(rows * columns * sizeof *x), *mean = malloc(columns * sizeof *mean);
     ck_assert_ptr_nonnull(x);
     ck_assert_ptr_nonnull(mean);
     for (uint64_t i = 0; i < rows * columns; i++)
-        x[i] = i < VALID * rows_per_sample * columns ? 255 : NAN;
-    cek_reduce_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_REDUCE },
-                             .function = CEK_REDUCE_MEAN,
-                             .axes = 1,
-                             .rank = 2,
-                             .x_type = CEK_F32,
-                             .shape = { rows, columns },
-                             .x_strides = { (int64_t)columns, 1 },
-                             .rows_per_sample = rows_per_sample };
-    const array arrays[] = { IN(x, rows * columns * sizeof *x),
-                             OUT((void *)mean, columns * sizeof *mean),
-                             { .bytes = 0 },
-                             { .bytes = 0 },
-                             IN(&batch, sizeof batch) };
-    cek_op_info info;
-    cek_op *op = door_op(&device, &desc.op, arrays, 5, &info);
-    door_op_run(&device, op, &info, arrays, 5);
-    device.plugin.op_destroy(op);
-    for (uint64_t i = 0; i < columns; i++)
-        ck_assert_float_eq(mean[i], 255);
+        x[i] = i < valid * columns ? 255 : NAN;
+    for (int counted = 0; counted < 2; counted++) {
+        cek_reduce_desc desc = { .op = { .size = sizeof desc, .kind = CEK_OP_REDUCE },
+                                 .function = CEK_REDUCE_MEAN,
+                                 .axes = 1,
+                                 .rank = 2,
+                                 .x_type = CEK_F32,
+                                 .shape = { counted ? rows : valid, columns },
+                                 .x_strides = { (int64_t)columns, 1 },
+                                 .rows_per_sample = counted ? rows_per_sample : 0 };
+        const array arrays[] = { IN(x, desc.shape[0] * columns * sizeof *x),
+                                 OUT((void *)mean, columns * sizeof *mean),
+                                 { .bytes = 0 },
+                                 { .bytes = 0 },
+                                 IN(&batch, sizeof batch) };
+        cek_op_info info;
+        cek_op *op = door_op(&device, &desc.op, arrays, counted ? 5 : 2, &info);
+        door_op_run(&device, op, &info, arrays, counted ? 5 : 2);
+        device.plugin.op_destroy(op);
+        for (uint64_t i = 0; i < columns; i++)
+            ck_assert_float_eq(mean[i], 255);
+    }
     free(x), free(mean);
 }
 

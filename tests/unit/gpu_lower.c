@@ -143,7 +143,7 @@ START_TEST(what_is_short_is_summed_in_one_launch)
     ck_assert_uint_eq(op->info.workspace_bytes, 0);
     ck_assert_uint_eq(ARGS(op, 0, cek_k_reduce)->lanes, 128);
     ck_assert_uint_ge(items_of(&op->steps[0]), 128000);
-    ck_assert(ARGS(op, 0, cek_k_reduce)->scale == 1.0f / 1000);
+    ck_assert(ARGS(op, 0, cek_k_reduce)->number == 1000);
     cek__gpu_op_destroy(op);
 }
 END_TEST
