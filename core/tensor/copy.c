@@ -335,14 +335,16 @@ out:
 /* ---- between devices ---- */
 
 /* Both default streams, taken in the order of their addresses, so that two copies crossing each other cannot wait
- * for one another. The destination is waited for as well: `src` may be freed or overwritten when this returns. */
-static cek_status copy_across(const cek_tensor *src, cek_tensor *dst)
+ * for one another. The destination is waited for as well: `src` may be freed or overwritten when this returns, unless a
+ * device was lost on the way that may still reach either's memory: *reached. */
+static cek_status copy_across(const cek_tensor *src, cek_tensor *dst, bool *reached)
 {
     cek_status st;
     bool src_first = (uintptr_t)src->device < (uintptr_t)dst->device;
     cek_device *outer = src_first ? src->device : dst->device, *inner = src_first ? dst->device : src->device;
     cek_stream *outer_stream, *inner_stream, *from, *to;
 
+    *reached = false;
     st = cek__device_order_take(outer, &outer_stream);
     if (st != CEK_OK)
         return st;
@@ -352,6 +354,8 @@ static cek_status copy_across(const cek_tensor *src, cek_tensor *dst)
     st = cek_stream_copy(to, cek_tensor_ref(dst), from, cek_tensor_ref(src), cek_tensor_bytes(src));
     if (st == CEK_OK)
         st = cek_stream_sync(to, CEK_FOREVER);
+    if (st != CEK_OK)
+        *reached = !(cek__stream_quiesce(from) & cek__stream_quiesce(to));
     cek__device_turn_give(inner);
 out:
     cek__device_turn_give(outer);
@@ -363,6 +367,7 @@ cek_status cek_tensor_to(const cek_tensor *src, cek_device *device, cek_tensor *
     static const char what[] = "cek_tensor_to";
     cek_status st;
     cek_tensor *packed = NULL, *copy = NULL;
+    bool reached;
 
     CEK__NOT_NULL(out);
     *out = NULL;
@@ -372,9 +377,14 @@ cek_status cek_tensor_to(const cek_tensor *src, cek_device *device, cek_tensor *
         return cek__tensor_copied(what, src, &src->shape, out);
     CEK_TRY(cek__tensor_new(what, device, src->type, &src->shape, &copy));
     CEK_TRY(cek_tensor_contiguous(src, &packed));
-    st = copy_across(packed, copy);
+    st = copy_across(packed, copy, &reached);
     if (st != CEK_OK) {
         cek__fail_prefix(st, "%s: from %s to %s", what, src->device->name, device->name);
+        if (reached) { /* neither memory is anybody's again, and no engine gives it back */
+            cek__abandon(packed);
+            cek__abandon(copy);
+            return st;
+        }
         goto out;
     }
     cek_tensor_free(packed);

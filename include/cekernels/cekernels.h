@@ -336,7 +336,8 @@ CEK_API CEK_CHECKED cek_status cek_stream_update(cek_stream *stream, cek_ref dst
  * queued, otherwise it goes through host memory (without staging where one side is host memory).
  * cek_stream_pull waits for nothing. Both streams are the caller's for the duration. from == to is
  * allowed.
- * As with uploads, `src` must stay as it is until `to` has passed the copy. */
+ * As with uploads, `src` must stay as it is until `to` has passed the copy. Where a device is lost meanwhile, it may
+ * still read `src` and write to `dst` on the other: neither is freed then (cek_tensor_to sees to that itself). */
 CEK_API CEK_CHECKED cek_status cek_stream_copy(cek_stream *to, cek_ref dst, cek_stream *from, cek_ref src,
                                                uint64_t bytes);
 

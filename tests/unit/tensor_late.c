@@ -176,6 +176,34 @@ START_TEST(a_failed_default_stream_tells_why_and_the_engine_can_be_freed)
 }
 END_TEST
 
+/* The far device was to write into the near one's memory, and may still do so. */
+START_TEST(a_copy_that_a_device_was_lost_in_gives_no_memory_back)
+{
+    enum { N = 1000 };
+    const char *files[] = { fake_install("near.so"), fake_install("far-lazy.so"), NULL };
+    cek_engine *engine = engine_of_files(files);
+    fake_control *near = fake_steer(files[0]), *far = fake_steer(files[1]);
+    cek_device *to = cek_engine_device(engine, 0);
+    cek_memory_stats stats = { .size = sizeof stats };
+    cek_tensor *a, *b;
+
+    ck_assert_str_eq(cek_device_name(to), "near:0");
+    assert_ok(cek_tensor_full(cek_engine_device(engine, 2), CEK_F32, 1, (int64_t[]){ N }, 1, &a));
+    assert_ok(cek_tensor_to(a, to, &b));
+    cek_tensor_free(b);
+    assert_ok(cek_device_memory_stats(to, &stats));
+    ck_assert_uint_eq(stats.used_bytes, 0);
+    far->lost = true;
+    assert_fails(cek_tensor_to(a, to, &b), CEK_DEVICE_LOST, "cek_tensor_to: from far:0 to near:0", "far:0");
+    ck_assert_ptr_null(b);
+    assert_ok(cek_device_memory_stats(to, &stats));
+    ck_assert_uint_ge(stats.used_bytes, N * sizeof(float));
+    cek_tensor_free(a);
+    cek_engine_free(engine);
+    ck_assert_int_gt(near->live, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("tensor late");
@@ -188,6 +216,7 @@ int main(void)
     tcase_add_test(tc, more_kinds_of_operation_than_are_kept_at_once);
     tcase_add_test(tc, every_failing_allocation_of_tensor_work_is_reported_and_leaves_nothing);
     tcase_add_test(tc, a_failed_default_stream_tells_why_and_the_engine_can_be_freed);
+    tcase_add_test(tc, a_copy_that_a_device_was_lost_in_gives_no_memory_back);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }
