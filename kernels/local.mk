@@ -126,7 +126,8 @@ kernels_device_sources = \
     %D%/gpu/rows.cl \
     %D%/opencl/tile.cl \
     %D%/opencl/winograd.cl
-kernels_device_parts = %D%/cpu/winograd_sides.h %D%/gpu/window.h %D%/opencl/tile.h
+kernels_device_parts = %D%/cpu/winograd_sides.h %D%/gpu/window.h %D%/opencl/tile.h %D%/opencl/tile_conv.h \
+    %D%/opencl/tile_product.h %D%/opencl/tile_weights.h %D%/opencl/tile_window.h
 %D%/sources.c: $(kernels_device_sources) $(kernels_device_parts) %D%/embed.sh
 	$(AM_V_GEN)$(MKDIR_P) %D% && ( cd $(srcdir) && $(SHELL) %D%/embed.sh $(kernels_device_sources) ) >$@-t && mv $@-t $@
 CLEANFILES += %D%/sources.c
@@ -147,7 +148,7 @@ kernels_cuda_built =
 endif
 # Chains of instructions round each: no fused multiply-add (backends/cuda/program.c says the same to NVRTC).
 %D%/cuda/pointwise.fatbin: kernels_cuda_fmad = false
-%D%/cuda/product.fatbin: $(kernels_device_parts)
+%D%/cuda/product.fatbin: %D%/gpu/window.h
 %D%/cuda/%.fatbin: %D%/gpu/%.cl %D%/gpu/dialect.h %D%/gpu/args.h %D%/images.sh
 	$(AM_V_GEN)$(MKDIR_P) %D%/cuda && ( cd $(srcdir) && $(SHELL) %D%/images.sh unit $*.cl ) >%D%/cuda/$*.cu && \
 	    $(NVCC) -fatbin -std=c++14 --fmad=$(kernels_cuda_fmad) $(kernels_cuda_archs) -Werror all-warnings -Xfatbin -compress-all \
