@@ -266,6 +266,25 @@ START_TEST(what_a_product_computes_itself_is_no_part_of_a_chain)
 }
 END_TEST
 
+/* Of a prediction; how many samples count is not known ahead. */
+START_TEST(what_is_known_ahead_is_no_part_of_what_is_not)
+{
+    static net n;
+    const cek__folding folding = { 0 };
+    int x, y, number;
+
+    net_open(&n);
+    x = samples(&n, PER_SAMPLE(4));
+    assert_ok(cek__count(&n.graph, x, 1, &number));
+    y = chain(&n, CEK_PW_EXP, parameter(&n, AXES(1), 1, 2), CEK__NOTHING);
+    simplified(&n, chain(&n, CEK_PW_MUL, x, chain(&n, CEK_PW_MUL, y, number)));
+    assert_ok(cek__physical(&n.graph));
+    assert_ok(cek__fuse(&n.graph, _i ? &folding : NULL));
+    ck_assert_int_eq(count(&n.graph, CEK__PART_CHAIN), _i ? 4 : 3); /* the mask, (the exponential,) two products */
+    net_close(&n);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("graph, passes");
@@ -279,6 +298,7 @@ int main(void)
     tcase_add_loop_test(tcase, what_has_to_lie_somewhere_is_written, 0, 5);
     tcase_add_loop_test(tcase, what_is_kept_for_a_result_is_no_more_than_before, 0, 2);
     tcase_add_loop_test(tcase, what_a_product_computes_itself_is_no_part_of_a_chain, 0, 2);
+    tcase_add_loop_test(tcase, what_is_known_ahead_is_no_part_of_what_is_not, 0, 2);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
