@@ -99,15 +99,18 @@ static int bias_vector(const cek__graph *graph, const cek__part *product, const 
                : CEK__NOTHING;
 }
 
-/* Columns of a product are its last axis alone, and of one matrix. */
+/* Columns of a product are its last axis alone. */
+static bool has_columns(const cek__graph *graph, const cek__part *product)
+{
+    const cek__matrix *b = &product->product.b;
+
+    return (b->transposed ? b->split - b->batch : graph->flows[product->input[1]].dims.rank - b->split) == 1;
+}
+
 static bool takes_bias(const cek__graph *graph, const cek__part *part)
 {
-    const cek__dims *b = &graph->flows[part->input[1]].dims;
-
-    if (part->inputs != 2 || part->kind == CEK__PART_CONV_DATA)
-        return false;
-    return part->kind == CEK__PART_CONV || (part->product.b.transposed ? part->product.b.split - part->product.b.batch
-                                                                       : b->rank - part->product.b.split) == 1;
+    return part->inputs == 2 && part->kind != CEK__PART_CONV_DATA &&
+           (part->kind == CEK__PART_CONV || has_columns(graph, part));
 }
 
 static void biases_take(cek__graph *graph)
@@ -268,6 +271,102 @@ static void sums_add_in_place(cek__graph *graph)
     removed_close(graph);
 }
 
+/* ---- sums in place of what is cut out of a product ---- */
+
+/* What is cut out of a flow, along one axis. */
+typedef struct cuts {
+    int count, axis;
+    int64_t low, high; /* all of them lie there */
+    bool apart;        /* and none within another */
+} cuts;
+
+static void cut_count(const cek__graph *graph, const cek__part *cut, cuts *all)
+{
+    const cek__dims *dims = &graph->flows[cut->input[0]].dims;
+    int axis = 0;
+
+    while (cut->pad.lo[axis] == 0 && cut->pad.hi[axis] == 0 && axis < dims->rank - 1)
+        axis++;
+    const int64_t low = -cut->pad.lo[axis], high = dims->size[axis] + cut->pad.hi[axis];
+
+    for (int i = axis + 1; i < dims->rank; i++)
+        all->apart &= cut->pad.lo[i] == 0 && cut->pad.hi[i] == 0;
+    if (all->count++ == 0)
+        *all = (cuts){ .count = 1, .axis = axis, .low = low, .high = high, .apart = all->apart };
+    all->apart &= all->axis == axis && (all->count == 1 || low >= all->high || high <= all->low);
+    all->low = low < all->low ? low : all->low;
+    all->high = high > all->high ? high : all->high;
+}
+
+static bool is_cut(const cek__graph *graph, const cek__part *part)
+{
+    return part->kind == CEK__PART_PAD && graph->flows[part->output[0]].strided;
+}
+
+/* By flow. */
+static cek_status cuts_find(const cek__graph *graph, cuts **out)
+{
+    cek_status st;
+
+    CEK_TRY(cek__calloc((size_t)graph->flow_count, sizeof **out, out));
+    for (int i = 0; i < graph->flow_count; i++)
+        (*out)[i].apart = true;
+    for (int i = 0; i < graph->length; i++)
+        if (is_cut(graph, cek__graph_at(graph, i)))
+            cut_count(graph, cek__graph_at(graph, i), &(*out)[cek__graph_at(graph, i)->input[0]]);
+out:
+    return st;
+}
+
+/* Nobody reads the base but the sum, and what it is cut out of is a product's, of which others read other parts. */
+static bool may_be_base(const cek__graph *graph, const cuts *all, int base)
+{
+    const cek__part *cut = cek__graph_giver(graph, base), *giver;
+    const cek__flow *whole;
+
+    if (!is_cut(graph, cut) || graph->flows[base].readers != 1)
+        return false;
+    whole = &graph->flows[cut->input[0]];
+    giver = &graph->parts[whole->part];
+    return giver->kind == CEK__PART_PRODUCT && giver->output[0] == cut->input[0] && !giver->base && !giver->known &&
+           !giver->follower && all[cut->input[0]].apart && all[cut->input[0]].count == whole->readers;
+}
+
+/* base + product of steps of a sequence, where the product of all its inputs is one: the sum stays there, cut out, too.
+ * Who reads it reads cuts of it, wherever they lie. */
+static cek_status cuts_add_in_place(cek__graph *graph)
+{
+    cek_status st;
+    cuts *all = NULL;
+
+    CEK_TRY(cuts_find(graph, &all));
+    for (int i = 0; i < graph->length; i++) {
+        const cek__part *add = cek__graph_at(graph, i);
+        cek__part *product = NULL;
+        int base = CEK__NOTHING;
+
+        for (int k = 0; k < 2 && is_pair(add, CEK_PW_ADD) && !product; k++) {
+            product = feeder(graph, add, k);
+            base = add->input[1 - k];
+        }
+        if (!product || product->kind != CEK__PART_PRODUCT || product->base || product->product.a.batch ||
+            !has_columns(graph, product) || !gives_all(graph, product, add) || !may_be_base(graph, all, base) ||
+            all[add->output[0]].count != graph->flows[add->output[0]].readers ||
+            !cek__dims_equal(&graph->flows[base].dims, &graph->flows[add->output[0]].dims) ||
+            graph->flows[base].type != graph->flows[add->output[0]].type || !cek__product_writes(graph, base) ||
+            position(graph, base) > position(graph, product->output[0]))
+            continue;
+        product->base = base;
+        output_take(graph, product, add);
+        graph->flows[product->output[0]].strided = true;
+        remove_at(graph, i);
+    }
+    removed_close(graph);
+out:
+    free(all);
+    return st;
+}
+
 /* ---- activations and their derivatives ---- */
 
 /* An activation of one input or a derivative of two, all that it reads of its own shape. */
@@ -316,6 +415,7 @@ cek_status cek__fuse(cek__graph *graph, const cek__folding *folding)
         CEK_TRY(cek__fold(graph, folding));
     CEK_TRY(sums_take(graph));
     sums_add_in_place(graph);
+    CEK_TRY(cuts_add_in_place(graph));
     cek__graph_prune(graph);
     followers_mark(graph);
     cek__graph_number(graph);

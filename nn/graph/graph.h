@@ -34,7 +34,7 @@ typedef struct cek__flow {
     int part;         /* that gives it */
     cek__image image; /* physical.h decides */
     bool open;        /* of a parameter: nobody has decided yet */
-    bool strided;     /* lies within what its part reads, at strides that follow from that (strides.h) */
+    bool strided;     /* lies within what its part reads or adds to, at strides that follow from that (strides.h) */
     int readers;      /* cek__graph_count_readers */
     bool needs_gradient;
 } cek__flow;

@@ -234,6 +234,15 @@ static bool read_in_place(const cek__graph *graph, int flow, const cek__matrix *
            matrices_lie(graph, flow, m, 11, &many) && few.columns_first == many.columns_first;
 }
 
+bool cek__product_writes(const cek__graph *graph, int flow)
+{
+    const cek__matrix rows = { .split = graph->flows[flow].dims.rank - 1 };
+    lies few, many;
+
+    return graph->flows[flow].image.channels == 0 && matrices_lie(graph, flow, &rows, 7, &few) &&
+           matrices_lie(graph, flow, &rows, 11, &many) && !few.columns_first && !many.columns_first;
+}
+
 static cek_status operand_want(cek__graph *graph, int part, int k, cek__image image)
 {
     const cek__part *p = &graph->parts[part];
@@ -341,6 +350,13 @@ static cek_status product_emit(cek__lowering *l, int part, int flow, const cek_e
     desc.ldc = (int64_t)desc.n;
     desc.stride_c = ma->batch ? (int64_t)(desc.m * desc.n) : 0;
     describe_strided(l, p, &desc);
+    if (l->graph->flows[flow].strided) { /* cek__product_writes */
+        const cek__matrix rows = { .split = l->graph->flows[flow].dims.rank - 1 };
+        lies in_c;
+
+        if (matrices_lie(l->graph, flow, &rows, l->rows, &in_c))
+            desc.ldc = in_c.ld;
+    }
     CEK_TRY(cek__lower_write(l, flow, CEK_GEMM_C, &to));
     operands[CEK_GEMM_C] = to.value;
     if (p->output[1]) {

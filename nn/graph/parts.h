@@ -66,6 +66,8 @@ CEK__SHARED CEK__CHECKED cek_status cek__slice_stepped(cek__graph *graph, int x,
 CEK__SHARED CEK__CHECKED cek_status cek__concat(cek__graph *graph, const int *x, int count, int axis, int *out);
 /* NumPy's matmul of two stacks of matrices; b may be one matrix for all rows of a. */
 CEK__SHARED CEK__CHECKED cek_status cek__matmul(cek__graph *graph, int a, int b, int *out);
+/* Whether a product may write where a flow lies: its rows, of the last axis, are equally far apart, of any samples. */
+bool cek__product_writes(const cek__graph *graph, int flow);
 /* The rows of a table that an index of i32 names, and the sums of rows into a table (part_gather.c). */
 CEK__SHARED CEK__CHECKED cek_status cek__gather(cek__graph *graph, int table, int index, int batch, int *out);
 CEK__SHARED CEK__CHECKED cek_status cek__scatter_add(cek__graph *graph, int rows, int index, int batch,

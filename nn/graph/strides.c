@@ -27,7 +27,7 @@ void cek__strides(const cek__graph *graph, int flow, int64_t samples, int64_t st
     int64_t within[CEK_RANK_MAX], stride = 1;
 
     if (f->strided) {
-        cek__strides(graph, giver->input[0], samples, within);
+        cek__strides(graph, giver->base ? giver->base : giver->input[0], samples, within);
         for (int i = 0; i < f->dims.rank; i++)
             strides[i] = within[giver->kind == CEK__PART_PERMUTE ? giver->order[i] : i];
         return;

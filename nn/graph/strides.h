@@ -1,6 +1,7 @@
 /* strides.h - where the elements of a flow lie. Pure arithmetic.
  *
- * What is permuted or cut out of another flow lies within it: its strides are that one's. */
+ * What is permuted or cut out of another flow lies within it, and so does what is added to a cut: its strides are that
+ * one's. */
 #ifndef CEK_NN_GRAPH_STRIDES_H
 #define CEK_NN_GRAPH_STRIDES_H
 

@@ -285,6 +285,143 @@ START_TEST(what_is_known_ahead_is_no_part_of_what_is_not)
 }
 END_TEST
 
+/* ---- sums in place of cuts ---- */
+
+enum { STEPS = 3, INPUT = 2, STATE = 2, WIDE = 4 };
+
+static int product(net *n, int x, int w)
+{
+    cek__part part = { .kind = CEK__PART_PRODUCT, .inputs = 2, .product = { { 0, 2, false }, { 0, 1, true } } };
+    int out;
+
+    part.input[0] = x;
+    part.input[1] = w;
+    assert_ok(cek__graph_add(&n->graph, &part, &out));
+    return out;
+}
+
+static int slice(net *n, int x, int axis, int64_t first, int64_t count)
+{
+    int out;
+
+    assert_ok(cek__slice(&n->graph, x, axis, first, count, &out));
+    return out;
+}
+
+static int bases(const cek__graph *graph)
+{
+    int count = 0;
+
+    for (int i = 0; i < graph->length; i++)
+        count += graph->parts[graph->sequence[i]].base != CEK__NOTHING;
+    return count;
+}
+
+/* What of a step's sum is read, or something else by the case. */
+typedef struct unrolled {
+    const char *what;
+    int in_place; /* sums of STEPS that need no memory of their own */
+} unrolled;
+
+static const unrolled unrollings[] = {
+    { "steps of a sequence", STEPS },   { "the other way round", STEPS }, { "backwards", STEPS },
+    { "a step that is read twice", 0 }, { "all of it read beside", 0 },   { "a base with another reader", STEPS - 1 },
+    { "sums that are read whole", 0 },  { "cuts along another axis", 0 }, { "a base of no product", 0 },
+    { "steps that lie otherwise", 0 },
+};
+
+/* h' = a b of a | b = the step's part of x v^T + h w^T, all [N,1,...]; y = the sum of all h. */
+static int unrolled_add(net *n, int which)
+{
+    const int x = samples(n, PER_SAMPLE(STEPS, INPUT)), v = parameter(n, AXES(WIDE, INPUT), -1, 1),
+              w = parameter(n, AXES(WIDE, STATE), -1, 1),
+              given = which == 6 || which == 8 ? parameter(n, AXES(WIDE), -1, 1) : CEK__NOTHING;
+    int all = product(n, x, v), h = slice(n, x, 1, 0, 1), y = CEK__NOTHING;
+
+    if (which == 8)
+        all = chain(n, CEK_PW_MUL, all, given);
+    if (which == 9) { /* two of each sample, which are not two of all */
+        y = chain(n, CEK_PW_ADD, product(n, slice(n, x, 1, 0, 2), w), slice(n, all, 1, 0, 2));
+        return slice(n, slice(n, y, 2, 0, STATE), 1, 1, 1);
+    }
+    for (int t = 0; t < STEPS; t++) {
+        const int64_t at = which == 2 ? STEPS - 1 - t : which == 3 && t == 2 ? 1 : t;
+        const cek__dims dims = n->graph.flows[h].dims;
+        int step = slice(n, all, 1, at, 1), of_state = product(n, h, w), sum;
+
+        sum = which == 1 ? chain(n, CEK_PW_ADD, step, of_state) : chain(n, CEK_PW_ADD, of_state, step);
+        h = chain(n, CEK_PW_MUL, slice(n, sum, 2, 0, STATE), slice(n, sum, 2, STATE, STATE));
+        ck_assert(cek__dims_equal(&dims, &n->graph.flows[h].dims));
+        if (which == 5 && t == 1)
+            h = chain(n, CEK_PW_ADD, h, slice(n, step, 2, 0, STATE));
+        if (which == 6)
+            h = chain(n, CEK_PW_ADD, h, slice(n, chain(n, CEK_PW_MUL, sum, given), 2, 0, STATE));
+        y = y ? chain(n, CEK_PW_ADD, y, h) : h;
+    }
+    if (which == 4) {
+        assert_ok(cek__reduce(&n->graph, all, CEK_REDUCE_SUM, 6, &all));
+        assert_ok(cek__view(&n->graph, all, &(cek__dims){ .rank = 3, .samples = 1, .size = { 1, 1, 1 } }, &all));
+        y = chain(n, CEK_PW_ADD, y, all);
+    }
+    if (which == 7)
+        y = chain(n, CEK_PW_ADD, y, slice(n, slice(n, all, 2, STEPS, 1), 1, 0, 1));
+    return y;
+}
+
+static double unrolled_value(const net *n, int which, int row, int column)
+{
+    double all[STEPS][WIDE], h[STATE], y = 0;
+
+    for (int t = 0; t < STEPS; t++)
+        for (int j = 0; j < WIDE; j++) {
+            all[t][j] = 0;
+            for (int i = 0; i < INPUT; i++)
+                all[t][j] += n->samples[(row * STEPS + t) * INPUT + i] * n->theta[0][j * INPUT + i];
+            all[t][j] *= which == 8 ? n->theta[2][j] : 1;
+        }
+    for (int j = 0; j < STATE; j++)
+        h[j] = n->samples[(row * STEPS + (which == 9)) * INPUT + j];
+    if (which == 9)
+        return all[1][column] + h[0] * n->theta[1][column * STATE] + h[1] * n->theta[1][column * STATE + 1];
+    for (int t = 0; t < STEPS; t++) {
+        const int at = which == 2 ? STEPS - 1 - t : which == 3 && t == 2 ? 1 : t;
+        double sum[WIDE];
+
+        for (int j = 0; j < WIDE; j++)
+            sum[j] = all[at][j] + h[0] * n->theta[1][j * STATE] + h[1] * n->theta[1][j * STATE + 1];
+        for (int j = 0; j < STATE; j++)
+            h[j] = sum[j] * sum[STATE + j] + (which == 5 && t == 1 ? all[at][j] : 0) +
+                   (which == 6 ? sum[j] * n->theta[2][j] : 0);
+        y += h[column];
+    }
+    for (int t = 0; which == 4 && t < STEPS; t++)
+        for (int j = 0; j < WIDE; j++)
+            y += all[t][j];
+    return y + (which == 7 ? all[0][STEPS] : 0);
+}
+
+START_TEST(what_a_step_adds_to_its_part_of_all_inputs_stays_there)
+{
+    static net n;
+    double got[ROOM];
+
+    net_open(&n);
+    simplified(&n, unrolled_add(&n, _i));
+    assert_ok(cek__physical(&n.graph));
+    assert_ok(cek__fuse(&n.graph, NULL));
+    ck_assert_msg(bases(&n.graph) == unrollings[_i].in_place, "%s: %d sums in place", unrollings[_i].what,
+                  bases(&n.graph));
+    net_close(&n);
+    net_open(&n);
+    ck_assert_int_eq(values_of(&n, unrolled_add(&n, _i), got), ROWS * STATE);
+    for (int row = 0; row < ROWS; row++)
+        for (int j = 0; j < STATE; j++)
+            ck_assert_double_eq_tol(got[row * STATE + j], unrolled_value(&n, _i, row, j), 1e-9);
+    net_open(&n);
+    gradients_are_right(&n, unrolled_add(&n, _i), unrollings[_i].what);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("graph, passes");
@@ -299,6 +436,8 @@ int main(void)
     tcase_add_loop_test(tcase, what_is_kept_for_a_result_is_no_more_than_before, 0, 2);
     tcase_add_loop_test(tcase, what_a_product_computes_itself_is_no_part_of_a_chain, 0, 2);
     tcase_add_loop_test(tcase, what_is_known_ahead_is_no_part_of_what_is_not, 0, 2);
+    tcase_add_loop_test(tcase, what_a_step_adds_to_its_part_of_all_inputs_stays_there, 0,
+                        (int)(sizeof unrollings / sizeof *unrollings));
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
