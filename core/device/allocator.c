@@ -382,7 +382,8 @@ cek_status cek__memory_check(cek_device *device, const char *call, cek_ref ref, 
     if (!ours || (first <= asked && bytes <= asked - first))
         return CEK_OK;
     if (block == NULL)
-        return cek__fail(CEK_INVALID, "%s: %s: memory that was freed", device->name, call);
+        return cek__fail(CEK_INVALID, "%s: %s: byte %" PRIu64 " is in no memory that is in use (freed, or beyond it)",
+                         device->name, call, ref.offset);
     return cek__fail(CEK_INVALID, "%s: %s: %" PRIu64 " bytes at byte %" PRIu64 " of a memory of %" PRIu64, device->name,
                      call, bytes, first, asked);
 }

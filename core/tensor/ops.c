@@ -3,7 +3,9 @@
  * Each function checks its operands with names that a user knows, makes the result, and describes one operation of
  * plugin.h.
  * Must not know: how operations are kept and queued (eager.c). */
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "core/device/call.h"
@@ -428,6 +430,8 @@ cek_status cek_tensor_uniform(cek_device *device, int rank, const int64_t *shape
     CEK__NOT_NULL(out);
     *out = NULL;
     CEK__NOT_NULL(device);
+    if (!(low <= high && low >= -FLT_MAX && high <= FLT_MAX))
+        return cek__fail(CEK_INVALID, "cek_tensor_uniform: from %g to %g", low, high);
     return random_fill("cek_tensor_uniform", CEK_RANDOM_UNIFORM, device, rank, shape, low, high, seed, stream, out);
 }
 
@@ -437,5 +441,7 @@ cek_status cek_tensor_normal(cek_device *device, int rank, const int64_t *shape,
     CEK__NOT_NULL(out);
     *out = NULL;
     CEK__NOT_NULL(device);
+    if (!(fabs(mean) <= FLT_MAX && std >= 0 && std <= FLT_MAX))
+        return cek__fail(CEK_INVALID, "cek_tensor_normal: a mean of %g and a deviation of %g", mean, std);
     return random_fill("cek_tensor_normal", CEK_RANDOM_NORMAL, device, rank, shape, mean, std, seed, stream, out);
 }

@@ -214,7 +214,9 @@ cek_status cek_tensor_arange(cek_device *device, cek_dtype type, double start, d
     CEK__NOT_NULL(device);
     if (length == 0)
         CEK_FAIL(CEK_INVALID, "%s: %g to %g in steps of %g: %s", what, start, stop, step,
-                 count >= 1 ? "too many" : "no value; a tensor has an element");
+                 step == 0    ? "it never ends"
+                 : count >= 1 ? "too many"
+                              : "no value; a tensor has an element");
     if (size == 0)
         CEK_FAIL(CEK_INVALID, "%s: unknown element type %u", what, type);
     CEK_TRY(cek__shape_make(what, 1, &length, size, &shape));

@@ -655,7 +655,8 @@ CEK_API CEK_CHECKED cek_status cek_tensor_from_dlpack_unversioned(cek_device *de
 /* ---- Random numbers -------------------------------------------------------------------------- */
 
 /* Counter-based (Philox4x32-10, plugin.h section 9, sample 0): the same numbers on every device,
- * f32, fewer than 2^34. Stream is the caller's choice. Needs a device of CEK_PROFILE_TRAINING. */
+ * f32, fewer than 2^34. Stream is the caller's choice. Needs a device of CEK_PROFILE_TRAINING. CEK_INVALID: low above
+ * high, a negative deviation, numbers that f32 has not. */
 CEK_API CEK_CHECKED cek_status cek_tensor_uniform(cek_device *device, int rank, const int64_t *shape, double low,
                                                   double high, uint64_t seed, uint32_t stream, cek_tensor **out);
 CEK_API CEK_CHECKED cek_status cek_tensor_normal(cek_device *device, int rank, const int64_t *shape, double mean,

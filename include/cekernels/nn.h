@@ -638,7 +638,8 @@ CEK_API CEK_CHECKED cek_status cek_trainer_step(cek_trainer *trainer, const cek_
  * of the step before, and evaluation, pull and read_replica see them; other steps, cek_trainer_fit and _use_average are
  * refused (CEK_INVALID). backward - as cek_trainer_step; CEK_NOT_FINITE: the loss is not finite, and its gradients wait
  * all the same. update - begins the update and returns; its failures come with a later call. discard - parameters,
- * optimizer and average stay as they are; schedules count the step. Both: CEK_INVALID where no gradients wait. */
+ * optimizer and average stay as they are; schedules count the step, and the loss scale of f16 follows its gradients as
+ * after any step. Both: CEK_INVALID where no gradients wait. */
 CEK_API CEK_CHECKED cek_status cek_trainer_backward(cek_trainer *trainer, const cek_batch *batch,
                                                     cek_step_result *result);
 /* As cek_trainer_read_gradient gives them; rounded to the trainer's type. CEK_INVALID where no gradients wait. */
@@ -648,8 +649,8 @@ CEK_API CEK_CHECKED cek_status cek_trainer_update(cek_trainer *trainer);
 CEK_API CEK_CHECKED cek_status cek_trainer_discard(cek_trainer *trainer);
 
 /* The learning rate of a group (0: of parameters in none) in the step that is submitted next, as the schedule has it; 0
- * of a group that is not there. set_rate: the rate that the schedule starts from
- * (0 to below infinity), from the next submitted step on. end_epoch: moves schedules that count epochs on; of a
+ * of a group that is not there. set_rate: the rate that the schedule starts from (0 to FLT_MAX, beyond which no
+ * schedule brings a rate), from the next submitted step on. end_epoch: moves schedules that count epochs on; of a
  * plateau, `metric` is the number that it watches. cek_trainer_fit calls it behind every epoch, with the test set's
  * loss (accuracy, where larger is better), without a test set with that of training. */
 CEK_API double cek_trainer_rate(const cek_trainer *trainer, uint32_t group);
@@ -657,7 +658,8 @@ CEK_API CEK_CHECKED cek_status cek_trainer_set_rate(cek_trainer *trainer, uint32
 CEK_API CEK_CHECKED cek_status cek_trainer_end_epoch(cek_trainer *trainer, double metric);
 /* cek_trainer_use_average - from now on evaluate, pull and read_replica see the average of the parameters in their
  * place, or (false) the parameters again, to the bit. Waits for the steps that are submitted. CEK_INVALID: the trainer
- * keeps none. Steps are refused (CEK_INVALID) while the average is in use. */
+ * keeps none. Steps are refused (CEK_INVALID) while the average is in use; cek_trainer_fit begins with the parameters.
+ */
 CEK_API CEK_CHECKED cek_status cek_trainer_use_average(cek_trainer *trainer, bool use);
 
 typedef struct cek_metrics {
@@ -702,7 +704,8 @@ typedef struct cek_fit_options {
     uint32_t pin; /* CEK_PIN_AUTO: batches lie in memory from which the device copies fastest where it reads them there
                                        * (a lone inline one); YES: always, the first device's; NO: in ordinary memory */
 } cek_fit_options;
-/* Trains over epochs. *last (may be NULL; its size must be set) is the last epoch's result. A request to stop ends it
+/* Trains over epochs. *last (may be NULL; its size must be set) is the result of the last epoch that ended, also where
+ * a later one fails; 0 where none did. A request to stop ends it
  * between two steps: CEK_CANCELLED. CEK_INVALID, before the first step: what evaluation refuses of either set; training
  * samples that give no batch; steps that are not collected, or gradients that wait. Others: as cek_trainer_collect. */
 CEK_API CEK_CHECKED cek_status cek_trainer_fit(cek_trainer *trainer, const cek_dataset *train,

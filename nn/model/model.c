@@ -381,7 +381,7 @@ cek_status cek_model_input(const cek_model *model, size_t index, cek_input *out)
 
     CEK__NOT_NULL(model);
     CEK__NOT_NULL(out);
-    CEK_TRY(cek__results_check("cek_model_input", out));
+    CEK_TRY(cek__results_clear("cek_model_input", out));
     if (index >= model->input_count)
         CEK_FAIL(CEK_INVALID, "input %zu of a model that has %zu", index, model->input_count);
     input.type = model->graph.flows[model->nodes[model->inputs[index]].flow].type == CEK_I32 ? CEK_I32 : CEK_F32;

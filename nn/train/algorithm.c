@@ -1,7 +1,7 @@
 /* algorithm.c - see algorithm.h. */
 #include "nn/train/algorithm.h"
 
-#include <math.h>
+#include <float.h>
 
 #include "core/base/options.h"
 #include "core/base/status.h"
@@ -23,16 +23,16 @@ static cek_status check(const char *name, double value, double low, double below
 static cek_status numbers_check(const cek_optimizer *o)
 {
     cek_status st;
-    CEK_TRY(check("learning rate", o->lr, 0, INFINITY));
-    CEK_TRY(check("weight decay", o->weight_decay, 0, INFINITY));
-    CEK_TRY(check("momentum", o->momentum, 0, INFINITY));
-    CEK_TRY(check("dampening", o->dampening, 0, INFINITY));
+    CEK_TRY(check("learning rate", o->lr, 0, FLT_MAX));
+    CEK_TRY(check("weight decay", o->weight_decay, 0, FLT_MAX));
+    CEK_TRY(check("momentum", o->momentum, 0, FLT_MAX));
+    CEK_TRY(check("dampening", o->dampening, 0, FLT_MAX));
     CEK_TRY(check("beta1", o->beta1, 0, 1));
     CEK_TRY(check("beta2", o->beta2, 0, 1));
-    CEK_TRY(check("epsilon", o->epsilon, 0, INFINITY));
+    CEK_TRY(check("epsilon", o->epsilon, 0, FLT_MAX));
     CEK_TRY(check("alpha", o->alpha, 0, 1));
-    CEK_TRY(check("decay of the learning rate", o->lr_decay, 0, INFINITY));
-    CEK_TRY(check("initial sum", o->initial_sum, 0, INFINITY));
+    CEK_TRY(check("decay of the learning rate", o->lr_decay, 0, FLT_MAX));
+    CEK_TRY(check("initial sum", o->initial_sum, 0, FLT_MAX));
 out:
     return st;
 }

@@ -134,7 +134,7 @@ cek_status cek_trainer_evaluate(cek_trainer *t, const cek_dataset *dataset, cek_
     CEK__NOT_NULL_AS(t, trainer);
     CEK__NOT_NULL(out);
     CEK__NOT_NULL(dataset);
-    CEK_TRY(cek__results_check("cek_trainer_evaluate", out));
+    CEK_TRY(cek__results_clear("cek_trainer_evaluate", out));
     CEK_TRY(cek__trainer_settle(t));
     CEK_TRY(cek__trainer_fits(t, dataset, "the dataset"));
     memset(&full, 0, sizeof full);
@@ -285,7 +285,7 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
         lo.pin_for = cek__replica_device(t->team.replicas[0]);
     lo.prefetch = o.prefetch;
     if (last)
-        CEK_TRY(cek__results_check("cek_trainer_fit", last));
+        CEK_TRY(cek__results_clear("cek_trainer_fit", last));
     if (o.epochs < 0 || o.max_steps < 0)
         CEK_FAIL(CEK_INVALID, "cek_trainer_fit: %lld epochs and at most %lld steps", (long long)o.epochs,
                  (long long)o.max_steps);
@@ -307,10 +307,10 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
                  (long long)cek_dataset_size(train));
     if (cek_trainer_uncollected(t) > 0)
         CEK_FAIL(CEK_INVALID, "cek_trainer_fit: %zu steps are submitted and not collected", cek_trainer_uncollected(t));
+    CEK_TRY(cek_loader_create(train, &lo, &f.loader));
     if (t->averaged)
         CEK_TRY(cek_trainer_use_average(t, false));
     atomic_store(&t->stop, false);
-    CEK_TRY(cek_loader_create(train, &lo, &f.loader));
     for (int64_t epoch = 1; epoch <= epochs && !enough(&f); epoch++) {
         cek_epoch_result result = { .size = sizeof result, .epoch = epoch };
         CEK_TRY(train_epoch(&f, epoch, &result));
@@ -326,7 +326,8 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
     }
     st = CEK_OK;
 out:
-    leave(t);
+    if (f.loader) /* else it was refused, and what is submitted is not its own */
+        leave(t);
     cek_loader_free(f.loader);
     return st;
 }

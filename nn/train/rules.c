@@ -1,6 +1,7 @@
 /* rules.c - see rules.h. */
 #include "nn/train/rules.h"
 
+#include <float.h>
 #include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,18 +14,13 @@
 
 /* ---- groups ---- */
 
-enum { PATTERN_MOST = 256 };
-
-/* `patterns`: separated by commas. */
-static bool matches(const char *patterns, const char *name)
+/* `patterns`: separated by commas; `one`: room for them all. */
+static bool matches(const char *patterns, const char *name, char *one)
 {
     const char *item;
     size_t length;
-    char one[PATTERN_MOST];
 
     while (cek__list_next(&patterns, &item, &length)) {
-        if (length >= sizeof one)
-            continue;
         memcpy(one, item, length);
         one[length] = '\0';
         if (fnmatch(one, name, 0) == 0)
@@ -39,10 +35,12 @@ static cek_status members_take(cek__rules *r, const cek_model *model, const cek_
     cek_status st;
     cek_parameter p;
     bool any = false;
+    char *pattern = NULL;
 
+    CEK_TRY(cek__malloc(strlen(group->names) + 1, &pattern));
     for (size_t i = 0; i < r->layout->parameter_count; i++) {
         CEK_TRY(cek_model_parameter(model, i, &p));
-        if (!matches(group->names, p.name))
+        if (!matches(group->names, p.name, pattern))
             continue;
         any = true;
         if (r->group_of[i] == 0)
@@ -51,6 +49,7 @@ static cek_status members_take(cek__rules *r, const cek_model *model, const cek_
     if (!any)
         CEK_FAIL(CEK_INVALID, "parameter group %u: no parameter is called %s", number, group->names);
 out:
+    free(pattern);
     return st;
 }
 
@@ -60,7 +59,7 @@ static cek_status group_check(const cek_parameter_group *group, uint32_t number)
         return cek__fail(CEK_INVALID, "parameter group %u has no names", number);
     if (group->flags & ~(uint32_t)(CEK_GROUP_FROZEN | CEK_GROUP_WEIGHT_DECAY))
         return cek__fail(CEK_INVALID, "parameter group %u: flags 0x%x are unknown", number, group->flags);
-    if (!(group->lr >= 0) || !isfinite(group->lr) || !(group->weight_decay >= 0) || !isfinite(group->weight_decay))
+    if (!(group->lr >= 0 && group->lr <= FLT_MAX && group->weight_decay >= 0 && group->weight_decay <= FLT_MAX))
         return cek__fail(CEK_INVALID, "parameter group %u: a learning rate of %g and a weight decay of %g", number,
                          group->lr, group->weight_decay);
     if (group->weight_decay != 0 && !(group->flags & CEK_GROUP_WEIGHT_DECAY))

@@ -117,7 +117,7 @@ START_TEST(no_stream_reaches_beyond_the_memory_that_was_asked_for)
     ref = cek_memory_ref(m[1]);
     assert_ok(cek_stream_sync(stream, CEK_FOREVER));
     cek_memory_free(m[1]);
-    assert_fails(cek_stream_upload(stream, ref, host, 1), CEK_INVALID, "a:0: upload", "was freed");
+    assert_fails(cek_stream_upload(stream, ref, host, 1), CEK_INVALID, "a:0: upload", "in no memory that is in use");
     assert_fails(cek_stream_fill(stream, (cek_ref){ NULL, 0 }, 0, 1, 1), CEK_INVALID, "a:0: fill", "no memory");
     cek_stream_free(stream);
     cek_stream_free(other);

@@ -325,6 +325,11 @@ START_TEST(impossible_tensors_are_refused)
                  "more elements");
     assert_fails(cek_tensor_create(r, CEK_F32, 1, (int64_t[]){ INT64_MAX / 8 }, &t), CEK_OUT_OF_MEMORY,
                  "a f32 tensor [1152921504606846975]", "out of memory");
+    assert_fails(cek_tensor_uniform(r, 1, (int64_t[]){ 3 }, 1, 0, 1, 0, &t), CEK_INVALID, "uniform", "from 1 to 0");
+    assert_fails(cek_tensor_uniform(r, 1, (int64_t[]){ 3 }, 0, 1e39, 1, 0, &t), CEK_INVALID, "uniform", "to 1e+39");
+    assert_fails(cek_tensor_normal(r, 1, (int64_t[]){ 3 }, 0, -1, 1, 0, &t), CEK_INVALID, "normal", "deviation of -1");
+    assert_fails(cek_tensor_normal(r, 1, (int64_t[]){ 3 }, NAN, 1, 1, 0, &t), CEK_INVALID, "normal", "mean of nan");
+    assert_fails(cek_tensor_arange(r, CEK_F32, 0, 1, 0, &t), CEK_INVALID, "arange", "it never ends");
     assert_fails(cek_tensor_create(r, 99, 1, (int64_t[]){ 1 }, &t), CEK_INVALID, "cek_tensor_create", "type 99");
     ck_assert_str_eq(cek_dtype_name(99), "unknown");
     ck_assert_uint_eq(cek_dtype_bytes(99), 0);

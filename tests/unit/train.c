@@ -259,6 +259,10 @@ START_TEST(a_lost_device_ends_the_step_and_names_itself)
     ck_assert_msg(st == CEK_DEVICE_LOST, "%s: %s", cek_status_name(st), cek_error_text());
     ck_assert_msg(strstr(cek_error_text(), "sim:1") != NULL, "%s", cek_error_text());
     ck_assert_uint_eq(cek_trainer_pull(b.trainer), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(cek_trainer_set_rate(b.trainer, 0, 0.1), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(cek_trainer_end_epoch(b.trainer, 1), CEK_DEVICE_LOST);
+    ck_assert_uint_eq(cek_trainer_use_average(b.trainer, true), CEK_DEVICE_LOST);
+    ck_assert_ptr_nonnull(strstr(cek_error_text(), "sim:1"));
     bench_close(&b);
 }
 END_TEST

@@ -233,6 +233,83 @@ START_TEST(a_trainer_outlives_the_engine_that_it_was_made_of)
 }
 END_TEST
 
+START_TEST(a_fit_that_is_refused_takes_nothing)
+{
+    bench b;
+    cek_dataset *set;
+    cek_trainer_options o = options_small();
+    cek_fit_options f = { .size = sizeof f };
+    cek_step_result r = { .size = sizeof r };
+    cek_metrics averaged = { .size = sizeof averaged }, again = averaged;
+    cek_epoch_result last = { .size = sizeof last, .epoch = 42 };
+    cek_batch batch;
+
+    o.batch = 16;
+    o.average = 0.9;
+    bench_open(&b, "2", "cpu", &o);
+    set = dataset_make();
+    batch = batch_of(0, 16);
+    ok(cek_trainer_submit(b.trainer, &batch));
+    ok(cek_trainer_submit(b.trainer, &batch));
+    ck_assert_uint_eq(cek_trainer_fit(b.trainer, set, &f, &last), CEK_INVALID);
+    ck_assert_ptr_nonnull(strstr(cek_error_text(), "2 steps are submitted and not collected"));
+    ck_assert_int_eq(last.epoch, 0);
+    ck_assert_uint_eq(cek_trainer_uncollected(b.trainer), 2);
+    ok(cek_trainer_collect(b.trainer, &r));
+    ck_assert_int_eq(r.step, 1);
+    ok(cek_trainer_collect(b.trainer, &r));
+    ok(cek_trainer_use_average(b.trainer, true));
+    ok(cek_trainer_evaluate(b.trainer, set, &averaged));
+    f.prefetch = UINT32_MAX;
+    ck_assert_uint_eq(cek_trainer_fit(b.trainer, set, &f, NULL), CEK_INVALID);
+    ck_assert_ptr_nonnull(strstr(cek_error_text(), "batches ahead"));
+    ok(cek_trainer_evaluate(b.trainer, set, &again));
+    ck_assert_double_eq(again.loss, averaged.loss);
+    ok(cek_trainer_use_average(b.trainer, false));
+    ok(cek_trainer_evaluate(b.trainer, set, &again));
+    ck_assert_double_ne(again.loss, averaged.loss);
+    cek_dataset_free(set);
+    bench_close(&b);
+}
+END_TEST
+
+START_TEST(what_a_failure_gives_is_zero)
+{
+    bench b;
+    cek_trainer_options o = options_small();
+    cek_metrics m = { .size = sizeof m, .loss = 7, .accuracy = 1 };
+    cek_input input = { .size = sizeof input, .rank = 9 };
+    cek_batch batch = batch_of(0, 16);
+    cek_dataset *set;
+    cek_array_options other = { .size = sizeof other,
+                                .input_type = CEK_F32,
+                                .count = 4,
+                                .rank = 1,
+                                .shape = { 3 },
+                                .inputs = images,
+                                .labels = labels,
+                                .classes = CLASSES };
+
+    bench_open(&b, "1", "cpu", &o);
+    ok(cek_dataset_arrays(&other, &set));
+    ck_assert_uint_eq(cek_trainer_evaluate(b.trainer, set, &m), CEK_INVALID);
+    ck_assert(m.loss == 0 && m.accuracy == 0 && m.size == sizeof m);
+    batch.targets = NULL;
+    for (int i = 0; i < 3; i++) {
+        cek_step_result r = { .size = sizeof r, .loss = 7, .step = 99 };
+        ck_assert_uint_eq(i == 0   ? cek_trainer_step(b.trainer, &batch, &r)
+                          : i == 1 ? cek_trainer_backward(b.trainer, &batch, &r)
+                                   : cek_trainer_collect(b.trainer, &r),
+                          CEK_INVALID);
+        ck_assert(r.loss == 0 && r.step == 0 && r.size == sizeof r);
+    }
+    ck_assert_uint_eq(cek_model_input(b.model, 5, &input), CEK_INVALID);
+    ck_assert_int_eq(input.rank, 0);
+    cek_dataset_free(set);
+    bench_close(&b);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("train fit");
@@ -245,6 +322,8 @@ int main(void)
     tcase_add_test(tc, a_trainer_outlives_the_engine_that_it_was_made_of);
     tcase_add_test(tc, a_predictor_takes_images_with_their_channels_last_and_gives_them_first);
     tcase_add_test(tc, evaluation_and_prediction_agree_over_any_devices);
+    tcase_add_test(tc, a_fit_that_is_refused_takes_nothing);
+    tcase_add_test(tc, what_a_failure_gives_is_zero);
     suite_add_tcase(suite, tc);
     return suite_run(suite);
 }

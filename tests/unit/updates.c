@@ -1,6 +1,8 @@
 /* updates.c - what a trainer does with gradients, over one owner and three: algorithms against plain loops in double,
  * groups, clipping by value, accumulation, averages. */
+#include <float.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "tests/unit/train_bench.h"
 
@@ -302,7 +304,9 @@ START_TEST(what_makes_no_sense_is_refused_by_name)
         { .size = sizeof *bad, .names = "*", .lr = -1 },
         { .size = sizeof *bad, .names = "*", .weight_decay = 1 },
         { .size = 0, .names = "*" },
+        { .size = sizeof *bad, .names = "*", .lr = 1e39 },
     };
+    const cek_optimizer fast = { .size = sizeof fast, .lr = 1e39 };
     bench b;
     bench_engine(&b, "1", "cpu");
 #define REFUSED(text, ...)                                                                               \
@@ -328,9 +332,67 @@ START_TEST(what_makes_no_sense_is_refused_by_name)
     REFUSED("learning rate of -1", (o.groups = &bad[3], o.group_count = 1));
     REFUSED("without CEK_GROUP_WEIGHT_DECAY", (o.groups = &bad[4], o.group_count = 1));
     REFUSED("parameter group", (o.groups = &bad[5], o.group_count = 1));
+    REFUSED("learning rate of 1e+39", (o.groups = &bad[6], o.group_count = 1));
+    REFUSED("learning rate = 1e+39", o.optimizer = &fast);
     REFUSED("not given", o.group_count = 1);
     REFUSED("31 parameter groups", o.group_count = 31);
     REFUSED("4294967295 batches", o.accumulate = UINT32_MAX);
+    bench_close(&b);
+}
+END_TEST
+
+/* Names of what is nested are long. */
+START_TEST(patterns_are_as_long_as_names)
+{
+    char one[100], pattern[500];
+    cek_parameter p;
+    cek_parameter_group group = { .size = sizeof group, .flags = CEK_GROUP_FROZEN, .names = pattern };
+    cek_trainer_options o = options_small();
+    static double before[CLASSES * SIDE * SIDE], after[CLASSES * SIDE * SIDE];
+    int node;
+    bench b;
+
+    bench_engine(&b, "1", "cpu");
+    cek_model_free(b.model);
+    memset(one, 'a', sizeof one);
+    one[sizeof one - 1] = '\0';
+    ok(cek_model_create(3, (int64_t[]){ 1, SIDE, SIDE }, &b.model));
+    for (int i = 0; i < 3; i++)
+        ok(cek_model_enter(b.model, one));
+    ok(cek_model_flatten(b.model, 0, &node));
+    ok(cek_model_linear(b.model, node, CLASSES, true, &node));
+    for (int i = 0; i < 3; i++)
+        ok(cek_model_leave(b.model));
+    cek_model_init(b.model, 3);
+    ok(cek_model_parameter(b.model, 0, &p));
+    ck_assert_uint_gt(strlen(p.name), 300);
+    snprintf(pattern, sizeof pattern, "*.bias,%s", p.name);
+    o.groups = &group;
+    o.group_count = 1;
+    ok(cek_trainer_create(b.model, b.devices, b.count, &o, &b.trainer));
+    parameters_read(&b, 0, before);
+    step(&b, 0, SAMPLES);
+    ok(cek_trainer_pull(b.trainer));
+    parameters_read(&b, 0, after);
+    ck_assert(memcmp(before, after, sizeof before) == 0);
+    bench_close(&b);
+}
+END_TEST
+
+START_TEST(rates_are_numbers_of_f32)
+{
+    const cek_schedule steep = {
+        .size = sizeof steep, .kind = CEK_SCHEDULE_ONE_CYCLE, .period = 10, .start_divisor = 1e-320
+    };
+    cek_trainer_options o = options_small();
+    bench b;
+
+    o.schedule = &steep;
+    bench_open(&b, "1", "cpu", &o);
+    ck_assert_uint_eq(cek_trainer_set_rate(b.trainer, 0, 4e38), CEK_INVALID);
+    ck_assert_ptr_nonnull(strstr(cek_error_text(), "4e+38 is no learning rate"));
+    ok(cek_trainer_set_rate(b.trainer, 0, 3e38));
+    ck_assert_double_eq(cek_trainer_rate(b.trainer, 0), FLT_MAX);
     bench_close(&b);
 }
 END_TEST
@@ -464,6 +526,8 @@ int main(void)
 
     tcase_add_loop_test(tc, updates_are_those_of_plain_loops_over_any_owners, 0, 2 * n);
     tcase_add_test(tc, lamb_measures_whole_parameters_whoever_owns_their_parts);
+    tcase_add_test(tc, patterns_are_as_long_as_names);
+    tcase_add_test(tc, rates_are_numbers_of_f32);
     tcase_add_loop_test(tc, groups_have_rates_and_decays_of_their_own_and_what_is_frozen_stays, 0, 4);
     tcase_add_test(tc, what_makes_no_sense_is_refused_by_name);
     tcase_add_loop_test(tc, no_element_of_the_gradient_moves_more_than_its_value_allows, 0, 2);
