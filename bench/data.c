@@ -18,6 +18,14 @@ static int64_t rows_of(double fraction, int64_t rows)
     return (int64_t)ceil(fraction * (double)rows - 1e-9);
 }
 
+/* Of a set whose part for testing is known: nothing may say which. */
+static int parted_check(const bench_options *o, const char *source, const char *has, const char *kind)
+{
+    if (!o->split && o->test_fraction < 0)
+        return EXIT_OK;
+    return complain(EXIT_USAGE, "--%s: %s has %s (%s)", o->split ? "split" : "test-fraction", source, has, kind);
+}
+
 static cek_status fraction_split(const bench_options *o, const cek_dataset *whole, bench_data *d)
 {
     const double fraction = o->test_fraction >= 0 ? o->test_fraction : 0.2;
@@ -133,6 +141,12 @@ static int place_split(const bench_options *o, bench_data *d)
     return st ? complain_status(st) : EXIT_OK;
 }
 
+/* They are brought to a size when they are read. */
+static bool has_image_files(cek_data_kind kind)
+{
+    return kind == CEK_DATA_FOLDERS || kind == CEK_DATA_SPLIT || kind == CEK_DATA_IMAGES || kind == CEK_DATA_IMAGE;
+}
+
 /* What has no part for testing is divided as a table is; images without classes are only looked at. */
 static int place_open(const bench_options *o, const cek_preset *preset, bench_data *d)
 {
@@ -147,6 +161,9 @@ static int place_open(const bench_options *o, const cek_preset *preset, bench_da
         return complain_status(st);
     snprintf(d->source, sizeof d->source, "%.200s", o->data);
     cek_text_printable(d->source);
+    if (o->image_height && !has_image_files(kind))
+        return complain(EXIT_USAGE, "--image-size: %s holds samples of one size (%s)", d->source,
+                        cek_data_kind_name(kind));
     images_tell(o, d, kind);
     d->unlabelled = kind == CEK_DATA_IMAGE || kind == CEK_DATA_IMAGES;
     st = d->unlabelled ? CEK_OK : cek_dataset_open(o->data, false, &images, &d->test);
@@ -154,13 +171,20 @@ static int place_open(const bench_options *o, const cek_preset *preset, bench_da
         return place_split(o, d);
     if (st)
         return complain_status(st);
-    if (o->split || o->test_fraction >= 0)
-        return complain(EXIT_USAGE, "--%s: %s has %s (%s)", o->split ? "split" : "test-fraction", d->source,
-                        d->unlabelled ? "no classes" : "its test set", cek_data_kind_name(kind));
-    return EXIT_OK;
+    return parted_check(o, d->source, d->unlabelled ? "no classes" : "its test set", cek_data_kind_name(kind));
 }
 
-/* As many samples as the first array has along its first axis: the model may have another opinion. */
+/* That of the model's name; none for others, and files. CEK_BAD_INPUT: the name is one, and what is behind it wrong. */
+static cek_status preset_named(const bench_options *o, cek_preset *preset)
+{
+    *preset = (cek_preset){ .size = sizeof *preset };
+    const cek_status st = o->argc == 1 && !model_is_file(o) ? cek_preset_find(o->argv[0], preset) : CEK_NOT_FOUND;
+    if (st)
+        *preset = (cek_preset){ .size = sizeof *preset };
+    return st == CEK_NOT_FOUND ? CEK_OK : st;
+}
+
+/* As many samples as the first array has along its first axis, or one: the model may have another opinion. */
 static int arrays_open(const bench_options *o, bench_data *d)
 {
     for (size_t i = 0; i < o->input_count; i++) {
@@ -170,11 +194,17 @@ static int arrays_open(const bench_options *o, bench_data *d)
             return complain_status(st);
         d->array_count++;
     }
-    d->rank = d->arrays[0].rank > 1 ? d->arrays[0].rank - 1 : 1;
-    d->shape[0] = 1;
-    for (int i = 1; i < d->arrays[0].rank; i++)
-        d->shape[i - 1] = d->arrays[0].shape[i];
-    d->input_type = d->arrays[0].type;
+    cek_preset preset;
+    const cek_status st = preset_named(o, &preset);
+    if (st)
+        return complain_status(st);
+    /* one sample may come without the first axis: as many axes as a known network reads, or a single one */
+    const cek_npy *first = &d->arrays[0];
+    const int from = first->rank > 1 && first->rank != preset.rank;
+    d->rank = first->rank - from;
+    for (int i = 0; i < d->rank; i++)
+        d->shape[i] = first->shape[from + i];
+    d->input_type = first->type;
     return EXIT_OK;
 }
 
@@ -197,15 +227,6 @@ static int file_take(const bench_options *o, bench_data *d, cek_preset *preset)
     return EXIT_OK;
 }
 
-/* That of the model's name; none for others, and files. */
-static cek_preset preset_named(const bench_options *o)
-{
-    cek_preset preset = { .size = sizeof preset };
-    if (o->argc != 1 || model_is_file(o) || cek_preset_find(o->argv[0], &preset) != CEK_OK)
-        return (cek_preset){ .size = sizeof preset };
-    return preset;
-}
-
 /* What a model reads against what is there for it. */
 static int preset_check(const bench_options *o, const cek_preset *preset)
 {
@@ -215,9 +236,12 @@ static int preset_check(const bench_options *o, const cek_preset *preset)
                         o->csv ? ", not a table" : "");
     if (preset->rank == 1 && !reads_text && !o->csv)
         return complain(EXIT_USAGE, "%s reads a table: --csv=FILE and --target=COLUMN are wanted", o->argv[0]);
-    if ((o->augment || o->normalize) && (reads_text || o->csv))
-        return complain(EXIT_USAGE, "--%s is for images", o->augment ? "augment" : "normalize");
-    return EXIT_OK;
+    if ((o->augment || o->normalize || o->image_height) && (reads_text || o->csv))
+        return complain(EXIT_USAGE, "--%s is for images",
+                        o->augment     ? "augment"
+                        : o->normalize ? "normalize"
+                                       : "image-size");
+    return reads_text ? parted_check(o, o->data, "its last tenth for testing", "a text") : EXIT_OK;
 }
 
 /* Words for digits, whose shape is known before they are drawn. */
@@ -234,7 +258,7 @@ int data_check(const bench_options *o)
     if (o->argc != 1)
         return complain(EXIT_USAGE, o->argc ? "one MODEL; a text with blanks goes in quotes" : "which MODEL?");
     if (o->type == CEK_U8 || o->type == CEK_I32)
-        return complain(EXIT_NO_DEVICE, "--dtype=%s: networks compute in f32, bf16, f16 and f64",
+        return complain(EXIT_NO_DEVICE, "--dtype=%s: networks compute in f32, bf16 and f16, train in f64, too",
                         cek_dtype_name(o->type));
     if (o->input_count)
         return EXIT_OK;
@@ -244,16 +268,18 @@ int data_check(const bench_options *o)
         return complain(EXIT_USAGE, "--csv needs --target=COLUMN");
     if (model_is_file(o))
         return EXIT_OK;
-    const cek_preset preset = preset_named(o);
-    const int code = preset_check(o, &preset);
+    cek_preset preset;
+    const cek_status st = preset_named(o, &preset);
+    const int code = st ? complain_status(st) : preset_check(o, &preset);
     return code || preset.name || o->data || o->csv ? code : words_check(o);
 }
 
 static int sets_open(const bench_options *o, bench_data *d)
 {
-    cek_preset preset = preset_named(o);
-    int code = EXIT_OK;
-    if (model_is_file(o)) {
+    cek_preset preset;
+    const cek_status named = preset_named(o, &preset);
+    int code = named ? complain_status(named) : EXIT_OK;
+    if (!code && model_is_file(o)) {
         code = file_take(o, d, &preset);
         if (!code)
             code = preset_check(o, &preset);

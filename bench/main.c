@@ -87,7 +87,7 @@ static const char *cure_of(cek_status status)
     case CEK_TIMEOUT: /* "no command finished for 0.3 s" is our patience, all else the device's end */
         return ends_with(text, " s") ? "; --timeout=SECONDS waits longer" : "";
     case CEK_UNSUPPORTED:
-        return net && !given.fallback && strstr(text, "op_create: ")
+        return net && !given.fallback && strstr(text, "op_create: ") && !strstr(text, "cpu:0: op_create: ")
                    ? "; --fallback=cpu:0 has the processor do what this device cannot"
                    : "";
     case CEK_BAD_INPUT:
@@ -119,7 +119,9 @@ static void log_print(void *user, int level, const char *text)
 
 int engine_open(const bench_options *o, cek_engine **engine)
 {
-    const char *files[] = { o->plugin, NULL };
+    char path[4096]; /* what has no slash would be searched for */
+    snprintf(path, sizeof path, "%s%s", o->plugin && !strchr(o->plugin, '/') ? "./" : "", o->plugin ? o->plugin : "");
+    const char *files[] = { path, NULL };
     cek_engine_options eo = { .size = sizeof eo,
                               .plugin_files = o->plugin ? files : NULL,
                               .only_plugin_files = o->plugin != NULL,

@@ -14,10 +14,10 @@ enum {
 const option_row option_rows[] = {
     { "devices", "LIST", 'd', ALL & ~CMD_DEVICES, "devices, such as cpu or cpu:0,cuda:1-3" },
     { "dtype", "TYPE", 't', SHAPED | CMD_OP | CMD_CHECK | CMD_TRAIN | CMD_PREDICT,
-      "element type: f32, f64, f16, bf16, u8, i32" },
+      "element type: f32, f16 or bf16; but for predict f64; of op and check also u8 and i32" },
     { "output", "FORMAT", 'o', ALL | READ,
       "table, json, jsonl, csv or md; or a file: of predict .npy, plot .svg or .png, report .html" },
-    { "json", NULL, O_JSON, ALL | READ, "the same as -o json" },
+    { "json", NULL, O_JSON, (ALL | CMD_COMPARE) & ~CMD_REPORT, "the same as -o json" },
     { "plugin", "FILE", O_PLUGIN, ALL, "load this plugin and no other" },
     { "timeout", "SECONDS", O_TIMEOUT, ALL, "without a finished command, before a device counts as lost (600)" },
     { "quiet", NULL, 'q', ALL | READ, "results alone" },
@@ -120,7 +120,7 @@ const option_row *option_named(const char *name, size_t length)
 
 bool option_common(const option_row *row)
 {
-    return (row->commands & ALL) == ALL || row->code == 'd';
+    return (row->commands & ALL) == ALL || row->code == 'd' || row->code == O_JSON;
 }
 
 const char *const *option_words(int code)

@@ -55,7 +55,7 @@ static bool take_double(const char *name, const char *text, double min, double m
 {
     char wanted[80], *end;
     double v = strtod(text, &end);
-    snprintf(wanted, sizeof wanted, "a number from %g to %g", min, max);
+    snprintf(wanted, sizeof wanted, "a number from %.9g to %.9g", min, max);
     if (!*text || *end || !isfinite(v) || v < min || v > max)
         return wrong_value(name, text, wanted);
     *out = v;

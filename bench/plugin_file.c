@@ -44,7 +44,7 @@ int plugin_file_open(const char *path, plugin_file *file)
              path); /* dlopen searches names without a slash */
     cek_status st = cek_plugin_file_check(slashed);
     if (st)
-        return complain(st == CEK_OUT_OF_MEMORY ? EXIT_MEMORY : EXIT_PLUGIN, "%s", cek_error_text());
+        return complain(exit_code_of(st), "%s", cek_error_text());
     if (!(file->so = dlopen(slashed, RTLD_NOW | RTLD_LOCAL)))
         return complain(EXIT_PLUGIN, "%s", dlerror());
     cek_plugin_query_fn query = (cek_plugin_query_fn)dlsym(file->so, CEK_PLUGIN_SYMBOL);

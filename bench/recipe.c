@@ -10,20 +10,35 @@
 
 /* ---- optimizer ---- */
 
-/* The preset's where nothing else was asked for. */
+/* That of a name, with nothing said of its numbers. */
+static cek_optimizer optimizer_named(const char *name)
+{
+    cek_optimizer named = { .size = sizeof named };
+    named.algorithm = !strcmp(name, "sgd")       ? CEK_OPTIMIZER_SGD
+                      : !strcmp(name, "rmsprop") ? CEK_OPTIMIZER_RMSPROP
+                      : !strcmp(name, "adagrad") ? CEK_OPTIMIZER_ADAGRAD
+                      : !strcmp(name, "lamb")    ? CEK_OPTIMIZER_LAMB
+                                                 : CEK_OPTIMIZER_ADAM;
+    if (!strcmp(name, "adamw"))
+        named.flags = CEK_OPTIMIZER_DECOUPLED;
+    return named;
+}
+
+static bool same_optimizer(const cek_optimizer *a, const cek_optimizer *b)
+{
+    const uint32_t one = a->algorithm ? a->algorithm : CEK_OPTIMIZER_ADAM;
+    const uint32_t other = b->algorithm ? b->algorithm : CEK_OPTIMIZER_ADAM;
+    return one == other && !((a->flags ^ b->flags) & CEK_OPTIMIZER_DECOUPLED);
+}
+
+/* The preset's, with its numbers, where no other one was asked for. */
 static void optimizer_choose(const bench_options *o, const cek_preset *preset, cek_optimizer *optimizer)
 {
     *optimizer = (cek_optimizer){ .size = sizeof *optimizer };
     if (o->optimizer)
-        optimizer->algorithm = !strcmp(o->optimizer, "sgd")       ? CEK_OPTIMIZER_SGD
-                               : !strcmp(o->optimizer, "rmsprop") ? CEK_OPTIMIZER_RMSPROP
-                               : !strcmp(o->optimizer, "adagrad") ? CEK_OPTIMIZER_ADAGRAD
-                               : !strcmp(o->optimizer, "lamb")    ? CEK_OPTIMIZER_LAMB
-                                                                  : CEK_OPTIMIZER_ADAM;
-    else if (preset->optimizer)
+        *optimizer = optimizer_named(o->optimizer);
+    if (preset->optimizer && (!o->optimizer || same_optimizer(optimizer, preset->optimizer)))
         *optimizer = *preset->optimizer;
-    if (o->optimizer && !strcmp(o->optimizer, "adamw"))
-        optimizer->flags = CEK_OPTIMIZER_DECOUPLED;
     if (o->lr >= 0)
         optimizer->lr = o->lr;
     if (o->momentum >= 0)
@@ -38,24 +53,41 @@ static const struct {
     const char *name;
     uint32_t kind;
     int64_t period; /* where none is given; 0: the whole training, -1: it is not for the schedule to have one */
+    bool factor, least;
 } schedules[] = {
-    { "step", CEK_SCHEDULE_STEP, -1 },       { "multistep", CEK_SCHEDULE_MULTI_STEP, -1 },
-    { "cosine", CEK_SCHEDULE_COSINE, 0 },    { "onecycle", CEK_SCHEDULE_ONE_CYCLE, 0 },
-    { "plateau", CEK_SCHEDULE_PLATEAU, 10 },
+    { "step", CEK_SCHEDULE_STEP, -1, true, false },      { "multistep", CEK_SCHEDULE_MULTI_STEP, -1, true, false },
+    { "cosine", CEK_SCHEDULE_COSINE, 0, false, true },   { "onecycle", CEK_SCHEDULE_ONE_CYCLE, 0, false, false },
+    { "plateau", CEK_SCHEDULE_PLATEAU, 10, true, true },
 };
 enum { SCHEDULES = sizeof schedules / sizeof *schedules };
+
+/* Where the name ends. */
+static size_t name_length(const bench_options *o)
+{
+    return strcspn(o->schedule, ":,");
+}
+
+/* Its number; SCHEDULES: there is no such. */
+static int schedule_named(const bench_options *o)
+{
+    const size_t length = name_length(o);
+    int i = 0;
+    while (i < SCHEDULES && (strlen(schedules[i].name) != length || memcmp(schedules[i].name, o->schedule, length)))
+        i++;
+    return i;
+}
 
 static int wrong(const bench_options *o)
 {
     const char *names[SCHEDULES + 1] = { NULL };
     char name[32];
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(o->schedule, ":"), o->schedule);
+    snprintf(name, sizeof name, "%.*s", (int)name_length(o), o->schedule);
     for (int i = 0; i < SCHEDULES; i++)
         names[i] = schedules[i].name;
-    const suggestion near = suggest("", name, names);
+    const suggestion near = schedule_named(o) == SCHEDULES ? suggest("", name, names) : (suggestion){ "" };
     return complain(EXIT_USAGE,
-                    "--schedule=%s: there are step:N, multistep:N,N,..., cosine[:N], onecycle[:N] and plateau[:N], "
-                    "with ,gX (factor) and ,mX (least rate) behind%s",
+                    "--schedule=%s: there are step:N, multistep:N,N,..., cosine[:N], onecycle[:N] and plateau[:N]; "
+                    "behind them ,gX (factor of step, multistep, plateau) and ,mX (least rate of cosine, plateau)%s",
                     o->schedule, near.text);
 }
 
@@ -89,7 +121,9 @@ static int words_read(const char *rest, bench_recipe *r)
             return -1;
         if (count)
             r->milestones[counts++] = count;
-        rest += length + (rest[length] == ',');
+        rest += length;
+        if (*rest == ',' && *++rest == 0)
+            return -1;
     }
     return counts;
 }
@@ -97,10 +131,10 @@ static int words_read(const char *rest, bench_recipe *r)
 /* Steps of the whole training, or epochs. */
 static int64_t whole(const bench_options *o, int64_t samples, int64_t batch, bool in_steps)
 {
-    int64_t epochs = o->epochs ? o->epochs : 1;
+    const int64_t epochs = o->epochs ? o->epochs : 1, steps = epochs * ((samples + batch - 1) / batch);
     if (!in_steps)
         return epochs;
-    return o->steps ? o->steps : epochs * ((samples + batch - 1) / batch);
+    return o->steps && (!o->epochs || o->steps < steps) ? o->steps : steps;
 }
 
 static int schedule_choose(const bench_options *o, int64_t samples, int64_t batch, bench_recipe *r)
@@ -109,15 +143,15 @@ static int schedule_choose(const bench_options *o, int64_t samples, int64_t batc
     *s = (cek_schedule){ .size = sizeof *s, .warmup = o->warmup > 0 ? o->warmup : 0 };
     if (!o->schedule)
         return EXIT_OK;
-    size_t length = strcspn(o->schedule, ":"), i = 0;
-    while (i < SCHEDULES && (strlen(schedules[i].name) != length || memcmp(schedules[i].name, o->schedule, length)))
-        i++;
-    int counts = i == SCHEDULES ? -1 : words_read(o->schedule + length + (o->schedule[length] == ':'), r);
+    const int i = schedule_named(o);
+    const char *rest = o->schedule + name_length(o);
+    const int counts = i == SCHEDULES || (*rest && !rest[1]) ? -1 : words_read(rest + (*rest != 0), r);
     if (counts < 0)
         return wrong(o);
     s->kind = schedules[i].kind;
     bool many = s->kind == CEK_SCHEDULE_MULTI_STEP, cycle = s->kind == CEK_SCHEDULE_ONE_CYCLE;
-    if ((counts > 1 && !many) || (counts == 0 && schedules[i].period < 0) || (cycle && (s->gamma > 0 || s->floor > 0)))
+    if ((counts > 0 && *rest == ',') || (counts > 1 && !many) || (counts == 0 && schedules[i].period < 0) ||
+        (s->gamma > 0 && !schedules[i].factor) || (s->floor > 0 && !schedules[i].least))
         return wrong(o);
     int64_t number = counts ? r->milestones[0] : schedules[i].period;
     if (!number)

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "core/base/alloc.h"
+#include "core/base/nearest.h"
 #include "nn/images/image.h"
 
 /* ---- what is in a folder ---- */
@@ -50,8 +51,13 @@ cek_status cek__names_read(const char *folder, cek__names *out)
     DIR *dir = opendir(folder);
 
     *out = (cek__names){ 0 };
-    if (dir == NULL)
-        return cek__fail_errno(CEK_IO, errno, "%s: cannot be read as a folder", folder);
+    if (dir == NULL) {
+        const int error = errno;
+        cek__nearest near;
+
+        st = cek__fail_errno(CEK_IO, error, "%s: cannot be read as a folder", folder);
+        return error == ENOENT ? cek__fail(st, "%s%s", cek_error_text(), cek__nearest_file(&near, folder)) : st;
+    }
     errno = 0;
     for (struct dirent *entry; (entry = readdir(dir)) != NULL; errno = 0) {
         char *name;

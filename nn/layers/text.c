@@ -4,6 +4,7 @@
  * Must not know: shapes (layers check them), devices. */
 #include "nn/layers/text.h"
 
+#include <float.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,7 +243,7 @@ static cek_status dropout_add(cek_model *model, int input, const word *w)
     cek_status st;
     double p;
 
-    CEK_TRY(cek__parse_double("probability", w->setting[0], 0, 1, &p));
+    CEK_TRY(cek__parse_double("probability", w->setting[0], -DBL_MAX, DBL_MAX, &p)); /* the layer says which it takes */
     st = cek_model_dropout(model, input, p, NULL);
 out:
     return st;

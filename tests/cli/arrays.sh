@@ -39,6 +39,18 @@ holds "$(value results.0.value) == 13"
 array '<i8' '2,' 3 0 0 0 0 0 0 0 255 255 255 255 255 255 255 255 >"$scratch/wide.npy"
 run 0 predict "$net" -d cpu:0 --input "$scratch/wide.npy" --json
 holds "$(value results.0.value) == 1 && $(value samples) == 1"
+# A sample alone, of a network that is known by its name, or of words.
+digits="train lenet5 --steps 1 --batch 4 -d cpu:0 --save=$scratch/lenet5.safetensors"
+run 0 $digits
+for shape in '1, 28, 28' '1, 1, 28, 28'; do
+    array '|u1' "$shape" $(seq 784 | awk '{ print $1 % 251 }') >"$scratch/digit.npy"
+    run 0 predict lenet5 -d cpu:0 --load="$scratch/lenet5.safetensors" --input "$scratch/digit.npy" --json
+    holds "$(value samples) == 1"
+done
+printf 'a,b,y\n1,2,3\n2,1,3\n3,1,4\n4,2,6\n' >"$scratch/four.csv"
+run 0 train linear:1 --csv="$scratch/four.csv" --target=y --steps 1 -d cpu:0 --save="$scratch/linear.safetensors"
+run 0 predict linear:1 -d cpu:0 --load="$scratch/linear.safetensors" --input "$scratch/wide.npy" --json
+holds "$(value samples) == 1"
 # Outputs that are no numbers: all is there, and the exit code says so.
 array '<f4' '2, 2' $one $one $nan $one >"$scratch/nan.npy"
 run 7 predict "$net" -d cpu:0 --input "$scratch/nan.npy" --output "$y" --json

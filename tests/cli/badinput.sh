@@ -42,7 +42,7 @@ for count in abc 0 -1 3x 1000000; do
         wrong "CEKERNELS_CPU_DEVICES=$count is not named: $(cat "$scratch/err")"
 done
 unset CEKERNELS_CPU_DEVICES
-refused 3 'f32, bf16, f16 and f64' train linear:1 $table -t u8
+refused 3 'f32, bf16 and f16, train in f64, too' train linear:1 $table -t u8
 
 # ---- Tables ----
 csv() { # csv CODE TEXT CONTENT...

@@ -66,7 +66,10 @@ done
 echo 'this is no plugin' >"$scratch/text.so"
 run 3 devices --plugin="$scratch/text.so"
 run 8 check --plugin="$scratch/text.so"
-run 8 check --plugin=/nowhere/nothing.so
+run 5 check --plugin=/nowhere/nothing.so
+here=$PWD
+cd "$TEST_PLUGIN_DIR" && run 0 devices --plugin=reference.so
+cd "$here" || exit 99
 
 # Results that cannot be written are no success.
 [ ! -w /dev/full ] || {

@@ -156,7 +156,7 @@ run 0 plot "$scratch/${long}1.json" "$scratch/${long}2.json" -o "$scratch/long.s
 is_svg "$scratch/long.svg" 'mb256ic64ih56iw56oc64oh56ow56kh3kw3ph1pw1'
 
 refused 2 'which LOG' plot
-refused 2 'FILE.svg or FILE.png' plot "$scratch/gemm.json" --json
+refused 2 'plot takes no option --json' plot "$scratch/gemm.json" --json
 refused 2 'gives no' plot "$scratch/gemm.json" -o "$scratch/x.npy"
 refused 2 'gives no such file; FILE.svg or FILE.png is wanted' plot "$scratch/gemm.json" -o "$scratch/x.gif"
 refused 2 'plot=' train linear:1 $table --plot="$scratch/x.gif"

@@ -24,9 +24,18 @@ weights --schedule=onecycle --warmup=3
 weights --schedule=plateau:2,g0.1
 weights --warmup=3
 [ "$sum" != "$bare" ] || wrong "--warmup changes nothing"
-for schedule in step cosin plateau:x step:5,h3 step:0 onecycle:3,g0.1 step:1,2; do
+weights --schedule=cosine,m1e-30
+[ "$sum" = "$halved" ] || wrong "--schedule=cosine,m1e-30 is not --schedule=cosine:2,m1e-30"
+weights --schedule=plateau,g0.5
+for schedule in step cosin plateau:x step:5,h3 step:0 onecycle:3,g0.1 step:1,2 step,1 step:1, step:1,m0.1 cosine:2,g0.5 cosine:; do
     refused 2 "$schedule" train $plain --schedule=$schedule
 done
+! grep -q 'did you mean' "$scratch/err" || wrong "the schedule was called by its name: $(cat "$scratch/err")"
+# The whole training is what there will be of it: ten steps.
+weights --schedule=onecycle
+cycle=$sum
+weights --schedule=onecycle --steps=100000
+[ "$sum" = "$cycle" ] || wrong "a cycle of steps that are never made"
 refused 2 "one cycle of 1" train $plain --schedule=onecycle --steps=1
 # Other optimizers, which are not the first one.
 for optimizer in rmsprop adagrad adamw lamb; do
@@ -34,6 +43,14 @@ for optimizer in rmsprop adagrad adamw lamb; do
     [ "$sum" != "$bare" ] || wrong "--optimizer=$optimizer is sgd"
 done
 weights --optimizer=rmsprop --momentum=0.5
+# The model's own optimizer, called by its name, keeps the model's numbers.
+net="boston-mlp --csv=$scratch/line.csv --target=y --batch=40 --epochs=1 -d cpu --json"
+run 0 train $net
+own=$(value weights_sha256)
+run 0 train $net --optimizer=adam
+[ "$(value weights_sha256)" = "$own" ] || wrong "--optimizer=adam is not boston-mlp's adam"
+run 0 train $net --optimizer=adamw
+[ "$(value weights_sha256)" != "$own" ] || wrong "--optimizer=adamw is adam"
 # Groups: frozen, the weight keeps what it was; without decay, a decay changes nothing.
 weights --freeze='*'
 run 0 train $plain --freeze='*' --epochs=1

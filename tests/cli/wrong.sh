@@ -65,6 +65,7 @@ END {
 # By hand: "code|what the line says|arguments", the latter as a shell reads them.
 awk 'BEGIN { print "alpha,beta,price"; for (i = 0; i < 60; i++) print i % 7 "," i % 5 "," i % 3 }' >"$scratch/houses.csv"
 cd "$scratch" || exit 99
+mkdir samples
 cat >by-hand <<'LIST'
 2|did you mean train?|Train
 2|did you mean devices?|device
@@ -139,7 +140,13 @@ cat >by-hand <<'LIST'
 3|did you mean 'cpu'?|train lenet5 --fallback=cpo:0
 3|no device for 'gpu:9'|gemm -d gpu:9
 6|a larger --limit-memory|train lenet5 --limit-memory=1K -d cpu:0 --steps 1
-8|did you mean 'cpu.so'?|check --plugin=$TEST_PLUGIN_DIR/cup.so
+5|did you mean 'cpu.so'?|check --plugin=$TEST_PLUGIN_DIR/cup.so
+5|did you mean 'samples'?|train lenet5 --data=sampels
+5|layers: 0 is out of range|train gpt:0 --data=houses.csv
+2|image-size is for images|train gpt:1 --data=houses.csv --image-size=8x8
+2|test-fraction: houses.csv has its last tenth for testing|train gpt:1 --data=houses.csv --test-fraction=0.5
+5|at least 0 and below 1|train 'dropout:2 flatten linear:10' --steps 1
+2|to 0.9999999 is wanted|train lenet5 --average=1
 LIST
 while IFS='|' read -r code text line; do
     eval "refused $code \"\$text\" $line"
