@@ -90,6 +90,7 @@ static const char *cure_of(cek_status status)
         return net && !given.fallback && strstr(text, "op_create: ") && !strstr(text, "cpu:0: op_create: ")
                    ? "; --fallback=cpu:0 has the processor do what this device cannot"
                    : "";
+    case CEK_INVALID: return ends_with(text, "(norm_group)") ? "; --norm-group=N says it" : "";
     case CEK_BAD_INPUT:
         return ends_with(text, "a height and width that they are brought to") ? "; --image-size=HxW gives them" : "";
     case CEK_NO_DEVICE:
