@@ -441,6 +441,11 @@ static int saves_differ(const bench_options *o)
         for (int k = 0; k < i; k++)
             if (paths[i] && paths[k] && save_same(paths[i], paths[k]))
                 return complain(EXIT_USAGE, "--%s and --%s cannot both be %s", names[k], names[i], paths[k]);
+    const char *const read[] = { o->csv, o->split, o->data };
+    for (int i = 0; i < 5; i++)
+        for (int k = 0; k < 3; k++)
+            if (paths[i] && read[k] && save_same(paths[i], read[k]))
+                return complain(EXIT_USAGE, "--%s=%s would replace what is read from there", names[i], paths[i]);
     return EXIT_OK;
 }
 

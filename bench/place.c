@@ -54,7 +54,9 @@ bool save_same(const char *a, const char *b)
     char place[2][PATH_MAX];
     struct stat folder[2];
     for (int i = 0; i < 2; i++) {
-        place_of(names[i], place[i]); /* none too long has come so far */
+        if (strlen(names[i]) >= PATH_MAX)
+            return false; /* it cannot be opened */
+        place_of(names[i], place[i]);
         char *slash = strrchr(place[i], '/');
         names[i] = slash ? slash + 1 : place[i];
         char first = *names[i];

@@ -6,7 +6,7 @@
 
 /* 0, also of NULL, or an exit code. */
 int save_check(const char *path);
-/* Whether two paths that save_check has seen are one place. */
+/* Whether two paths are one place. */
 bool save_same(const char *a, const char *b);
 
 #endif

@@ -96,6 +96,7 @@ holds "$off * $off < 0.0003 * 0.0003" # of 10000, where two classes are as likel
 # ---- What is wrong ----
 refused 2 '--save and --export cannot both be' train linear:1 -d cpu:0 $table --save "$scratch/q" --export "$scratch/q"
 refused 2 '--output and --export cannot both be' predict "$net" -d cpu:0 --input "$x" --output "$y" --export "$y"
+refused 2 "--save=$scratch/t.csv would replace what is read" train linear:1 -d cpu:0 $table --save "$scratch/t.csv"
 refused 2 '--save and --trace cannot both be' train linear:1 -d cpu:0 $table --save "$scratch/q" --trace "$scratch/q"
 refused 2 '--output and --trace cannot both be' predict "$net" -d cpu:0 --input "$x" --output "$y" --trace "$y"
 refused 2 '--export and --trace cannot both be' predict "$net" -d cpu:0 --input "$x" --export "$y" --trace "$y"
