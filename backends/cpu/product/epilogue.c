@@ -113,6 +113,12 @@ static void piece_finish(const cpu_kernels *kernels, const epilogue *e, piece p,
         kernels->deriv(e->deriv, p.rows, p.cols, sums, ld, other, width, floats, width);
         sums = floats, ld = width;
     }
+    if (e->accumulate && is_plain(&e->to)) {
+        float *to = (float *)(void *)c;
+        for (int64_t i = 0; i < p.rows; i++, to += e->to.row_stride)
+            kernels->add(p.cols, to, sums + i * ld, to);
+        return;
+    }
     if (e->accumulate) {
         piece_load(kernels, p, &e->to, c, other, width);
         for (int64_t i = 0; i < p.rows; i++)
