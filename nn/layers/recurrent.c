@@ -1,7 +1,7 @@
 /* recurrent.c - see recurrent.h.
  *
- * What the steps read of the input is one product for all of them. A step keeps an axis of one element for itself,
- * [N,1,H], so that cuts of it are read where they lie. */
+ * What the steps read of the input is one product for all of them, with what is added to all steps alike. A step keeps
+ * an axis of one element for itself, [N,1,H], so that cuts of it are read where they lie. */
 #include "nn/layers/recurrent.h"
 
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static cek_status chain_add(cek__graph *graph, int inputs, const int *input, uin
     return cek__graph_add(graph, &part, out);
 }
 
-/* c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c'). */
+/* c' = sigmoid(f) c + sigmoid(i) tanh(g), h' = sigmoid(o) tanh(c'). Both biases come with the input. */
 static cek_status lstm_step(cek__graph *graph, const cek__recurrent *r, int input, int *state, int *cell)
 {
     static const cek_pointwise_instruction next[] = {
@@ -67,7 +67,7 @@ static cek_status lstm_step(cek__graph *graph, const cek__recurrent *r, int inpu
     cek_status st;
     int all, gate[4];
 
-    CEK_TRY(linear(graph, *state, r->w_state, r->bias_state, &all));
+    CEK_TRY(linear(graph, *state, r->w_state, CEK__NOTHING, &all));
     CEK_TRY(cek__chain(graph, CEK_PW_ADD, all, input, &all));
     CEK_TRY(gates_cut(graph, all, 4, gate));
     CEK_TRY(chain_add(graph, 4, (int[]){ gate[0], gate[1], gate[2], *cell }, 6, next, cell));
@@ -142,12 +142,17 @@ static cek_status steps_add(cek__graph *graph, const cek__recurrent *r, int gate
 {
     cek_status st;
     int64_t count = graph->flows[r->x].dims.size[1], size = graph->flows[r->w_state].dims.size[1];
-    int *states = NULL, all, one, state, cell = CEK__NOTHING;
+    int *states = NULL, all, one, bias, state, cell = CEK__NOTHING;
 
     *out = (cek__recurrence){ 0 };
     CEK_TRY(shapes_check(graph, r, gates));
     CEK_TRY(cek__alloc_array((size_t)count, sizeof *states, &states));
-    CEK_TRY(linear(graph, r->x, r->w_input, r->bias_input, &all));
+    bias = r->bias_input;
+    if (gates == 4 && bias && r->bias_state)
+        CEK_TRY(cek__chain(graph, CEK_PW_ADD, bias, r->bias_state, &bias));
+    else if (gates == 4 && !bias)
+        bias = r->bias_state;
+    CEK_TRY(linear(graph, r->x, r->w_input, bias, &all));
     CEK_TRY(start(graph, r, r->state, size, &state));
     if (gates == 4)
         CEK_TRY(start(graph, r, r->cell, size, &cell));
