@@ -368,6 +368,24 @@ START_TEST(of_few_rows_a_far_b_comes_in_flat_blocks)
 }
 END_TEST
 
+/* What an L3 may hold is read where it lies, if so much of it stays in L2. */
+START_TEST(flat_blocks_of_a_near_b_are_twice_as_deep)
+{
+    static const struct {
+        int64_t n, k;
+        int deep;
+    } near_shapes[] = { { 1760, 1760, 1 }, { 1024, 2048, 1 }, { 2048, 2048, 0 }, { 2064, 2048, 0 }, { 2064, 2000, 1 } };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (size_t x = 0; x < sizeof near_shapes / sizeof *near_shapes; x++) {
+            const gemm_desc d = rows_of_memory(16, near_shapes[x].n, near_shapes[x].k);
+            const int64_t quarter = config->floats.kc / 4, kc = planned_as_it_is(&d, config).sizes.kc;
+            EXPECT((kc > quarter + 1) == near_shapes[x].deep && kc <= 2 * quarter + 1, "%s: %ld x %ld: blocks of %ld",
+                   config->isa, (long)d.n, (long)d.k, (long)kc);
+        }
+}
+END_TEST
+
 /* Rows of layers of 1,024 and 2,048, of 8 to 16 MiB together, or of any size beyond L2 for a single panel of A. */
 START_TEST(rows_that_come_late_do_so_in_flat_blocks)
 {
@@ -548,6 +566,7 @@ int main(void)
     tcase_add_test(tests, rows_that_narrow_tiles_would_meet_as_columns_are_b);
     tcase_add_test(tests, rows_that_meet_in_one_set_of_l1_are_few_in_a_panel);
     tcase_add_test(tests, of_few_rows_a_far_b_comes_in_flat_blocks);
+    tcase_add_test(tests, flat_blocks_of_a_near_b_are_twice_as_deep);
     tcase_add_test(tests, rows_that_come_late_do_so_in_flat_blocks);
     tcase_add_test(tests, a_large_result_passes_the_caches_by_whole_lines_alone);
     tcase_add_test(tests, a_worker_s_memory_is_aligned);

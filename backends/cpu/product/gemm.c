@@ -95,13 +95,18 @@ static int64_t flat_depth(const gemm_desc *d, const product_plan *p)
 {
     const cpu_blocks *blocks = product_blocks(p);
     const int64_t mr = p->config->kernels->mr, bytes = d->k * d->n * 4;
-    const int late = walk_rows_come_late(d->b.row_stride * cpu_type_bytes(d->b.type));
+    const int64_t row_bytes = d->b.row_stride * cpu_type_bytes(d->b.type);
+    const int late = walk_rows_come_late(row_bytes);
     if (p->way_b != PACK_ACROSS || p->words)
         return 0;
     if (d->m <= mr)
         return late && d->b.type == CPU_F32 && bytes > blocks->b_bytes ? WALK_LATE_DEPTH : 0;
     const int slow = late && bytes >= LATE_BYTES / 2 && bytes <= LATE_BYTES;
-    return d->m <= (slow ? LATE_ROWS : FEW_ROWS) && bytes > FAR_BLOCKS * blocks->b_bytes ? blocks->kc / 4 : 0;
+    if (d->m > (slow ? LATE_ROWS : FEW_ROWS) || bytes <= FAR_BLOCKS * blocks->b_bytes)
+        return 0;
+    /* what an L3 may hold is read where it lies, if it stays in L2 */
+    const int stays = d->m <= FEW_ROWS && bytes <= LATE_BYTES && !walk_rows_meet(row_bytes, blocks->kc / 2);
+    return stays ? blocks->kc / 2 : blocks->kc / 4;
 }
 
 /* Of few columns rows of A that are read where they lie come from memory as fast as they are asked for, if runs of them

@@ -8,11 +8,6 @@
 
 #include "backends/cpu/sizes.h"
 
-enum {
-    L2_WAY = 128 << 10, /* bytes: lines so far apart share a set of L2, if pages follow each other in memory, too */
-    L2_PLACES = 6       /* of a set, that a block of B may take */
-};
-
 /* The next bytes, of whole lines. */
 static void *part_of(uintptr_t *at, int64_t bytes)
 {
@@ -314,18 +309,11 @@ static cpu_ahead a_block_next(const walk *w, const walk_task *t, int64_t k, int6
     return (cpu_ahead){ 0 };
 }
 
-/* Whether so many rows fall into so few sets of L2 that they do not stay there. */
-static bool rows_meet(int64_t row_bytes, int64_t rows)
-{
-    const int64_t both = row_bytes | L2_WAY, apart = both & -both; /* the power of two that divides them */
-    return rows > L2_WAY / apart * L2_PLACES;
-}
-
 /* Whether rows of B lie as tiles may read them: once, or again and again. Where vectors are in lines does not matter.
  */
 static bool lies_well(int64_t row_bytes, int64_t rows, bool once)
 {
-    return once ? rows <= WALK_LATE_DEPTH || !walk_rows_come_late(row_bytes) : !rows_meet(row_bytes, rows);
+    return once ? rows <= WALK_LATE_DEPTH || !walk_rows_come_late(row_bytes) : !walk_rows_meet(row_bytes, rows);
 }
 
 /* Packs columns [col, col + cols) of a block of B, or where they lie in rows of memory, only those that fill no panel:

@@ -117,6 +117,14 @@ static inline bool walk_rows_come_late(int64_t row_bytes)
     return row_bytes == 4096 || row_bytes == 8192;
 }
 
+/* Whether so many rows of a block fall into so few sets of L2 that they do not stay there: lines 128 KiB apart share
+ * one, if pages follow each other in memory, too, of which B may take six places. */
+static inline bool walk_rows_meet(int64_t row_bytes, int64_t rows)
+{
+    const int64_t way = 128 << 10, both = row_bytes | way, apart = both & -both; /* a power of two divides them */
+    return rows > way / apart * 6;
+}
+
 /* Floats from one packed row of A to the next, where rows are k-contiguous: an odd number of cache
  * lines, so that the rows of a panel fall into different sets. */
 static inline int64_t walk_row_floats(int64_t depth)
