@@ -32,8 +32,11 @@ static const char *host_option(void *user, const char *key)
 
 const char *plugin_file_error(void *file)
 {
+    static __thread char taken[sizeof latest];
     (void)file;
-    return latest;
+    memcpy(taken, latest, sizeof taken); /* told once: a failure without a text has no other one's */
+    *latest = 0;
+    return taken;
 }
 
 int plugin_file_open(const char *path, plugin_file *file)

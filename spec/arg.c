@@ -68,6 +68,8 @@ static void x_fill(spec_problem *p, spec_operand *x, const choice *c)
     spec_operand_fill(p, x, x->type == CEK_U8 ? 0 : -100, 100, true);
     for (uint64_t i = 0; i < x->count; i++) {
         const uint64_t chance = spec_mix(p->seed + 5, i);
+        if (x->type == CEK_I32)
+            x->value[i] += 0x1p30; /* more bits than f32 has */
         if (c->ties)
             x->value[i] =
                 few[chance % (i % 5 ? 3 : 4)]; /* most lines have several of the largest, and of the smallest */

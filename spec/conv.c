@@ -21,8 +21,11 @@
     X("mb2ic32ih8oc48oh8kh1ph0", FILLS)                    /* 1x1 */                      \
     X("mb1ic17ih6iw11oc33oh3ow6kh3kw2sh2sw2ph1pw1", FILLS) /* height unlike width */      \
     X("mb1ic16ih10oc24oh10kh3ph1g2", FILLS)                                               \
-    X("mb2ic6ih9oc9oh9kh3ph1g3", FILLS)   /* groups of 2 and 3 channels */                \
-    X("mb1ic4ih11oc5oh7kh3ph0dh1", FILLS) /* dilated */                                   \
+    X("mb2ic6ih9oc9oh9kh3ph1g3", FILLS)      /* groups of 2 and 3 channels */             \
+    X("mb1ic4ih9oc8oh9kh3ph1g4", FILLS)      /* of 1 and 2 */                             \
+    X("mb1ic8ih9oc4oh9kh3ph1g4", FILLS)      /* of 2 and 1 */                             \
+    X("mb1ic3ih11oc4oh4kh3ph0sh2dh1", FILLS) /* strided and dilated */                    \
+    X("mb1ic4ih11oc5oh7kh3ph0dh1", FILLS)    /* dilated */                                \
     X("mb1ic3ih11iw8oc4oh11ow4kh3kw5ph2pw1dh1dw0sw2", FILLS)                              \
     X("mb1ic4ih8oc3oh8kh4ph1", FILLS)             /* padding 1 before, 2 behind */        \
     X("mb1ic4ih7iw9oc3oh9ow9kh2kw3ph0pw1", FILLS) /* padding behind alone */              \
@@ -50,11 +53,13 @@
 #define REQUIRED(text_, fills_) { .text = text_, .types = SPEC_T_ALL, .fills = fills_ },
 #define OPTIONAL(text_, fills_) { .text = text_, .types = SPEC_T_ALL, .fills = fills_, .optional = true },
 #define UNALIGNED(text_) { .text = text_, .types = SPEC_T_F32 | SPEC_T_LOW, .fills = SPEC_F_BOTH, .optional = true },
-#define OTHER_RANKS(X)                                  \
-    X("mb2ic3iw16oc5ow14kw3pw0", SPEC_F_BOTH)           \
-    X("mb1ic4iw13oc6ow7kw4sw2pw2g2", SPEC_F_BOTH)       \
-    X("mb1ic3id4ih5oc4od4oh5kd3kh3pd1ph1", SPEC_F_BOTH) \
-    X("mb2ic2id5ih4iw6oc3od2oh4ow3kd2kh3kw4sd2sw2pd0ph1pw1", SPEC_F_BOTH)
+#define OTHER_RANKS(X)                                                    \
+    X("mb2ic3iw16oc5ow14kw3pw0", SPEC_F_BOTH)                             \
+    X("mb1ic4iw13oc6ow7kw4sw2pw2g2", SPEC_F_BOTH)                         \
+    X("mb1ic3id4ih5oc4od4oh5kd3kh3pd1ph1", SPEC_F_BOTH)                   \
+    X("mb2ic2id5ih4iw6oc3od2oh4ow3kd2kh3kw4sd2sw2pd0ph1pw1", SPEC_F_BOTH) \
+    X("mb2ic3iw16oc4ow6kw3sw2dw1", SPEC_F_BOTH)                           \
+    X("mb1ic4id6ih7iw8oc6od2oh4ow5kd2kh3kw2sd2sh2sw1pd0ph1pw0dd1dh0dw2g2", SPEC_F_BOTH)
 
 /* clang-format off */
 static const spec_case forward_cases[] = {
@@ -73,6 +78,8 @@ static const spec_case forward_cases[] = {
     REQUIRED("mb2ic12ih9oc20oh9kh3ph1:bias:det", SPEC_F(REAL))
     REQUIRED("mb2ic12ih9oc20oh9kh3ph1:strict", SPEC_F_BOTH)
     OTHER_RANKS(REQUIRED)
+    REQUIRED("mb2ic3iw16oc5ow14kw3pw0:bias", SPEC_F_BOTH)
+    REQUIRED("mb1ic3id4ih5oc4od4oh5kd3kh3pd1ph1:bias", SPEC_F_BOTH)
     OPTIONAL("mb2ic5ih7oc3oh7kh3ph1:relu", SPEC_F_ALL)
     OPTIONAL("mb2ic16ih9oc20oh9kh3ph1:bias:relu", SPEC_F_BOTH)
     OPTIONAL("mb2ic16ih9oc20oh9kh3ph1:bias:tanh", SPEC_F(REAL))
@@ -87,6 +94,7 @@ static const spec_case forward_cases[] = {
     OPTIONAL("mb2ic12ih9oc20oh9kh3ph1:bias:align16", SPEC_F_BOTH)
     OPTIONAL("mb2ic16ih9oc20oh9kh3ph1:bias:packed", SPEC_F_BOTH)
     OPTIONAL("mb1ic16ih9oc20oh9kh3ph1g2:packed", SPEC_F_BOTH)
+    OPTIONAL("mb1ic16ih9oc20oh9kh3ph1g2:packed:bias", SPEC_F_BOTH)
 };
 static const spec_case backward_data_cases[] = {
     PROBLEMS(REQUIRED, SPEC_F_ALL)
@@ -103,6 +111,8 @@ static const spec_case backward_data_cases[] = {
     REQUIRED("mb2ic12ih9oc20oh9kh3ph1:det", SPEC_F(REAL))
     REQUIRED("mb2ic12ih9oc20oh9kh3ph1:strict", SPEC_F_BOTH)
     OTHER_RANKS(REQUIRED)
+    REQUIRED("mb2ic3iw16oc5ow14kw3pw0:acc", SPEC_F_BOTH)
+    REQUIRED("mb1ic3id4ih5oc4od4oh5kd3kh3pd1ph1:acc", SPEC_F_BOTH)
     OPTIONAL("mb2ic5ih7oc3oh7kh3ph1:grelu", SPEC_F_BOTH)
     OPTIONAL("mb2ic16ih9oc20oh9kh3ph1:grelu:acc", SPEC_F_BOTH)
     OPTIONAL("mb2ic12ih9oc20oh9kh3ph1:grelu:align8", SPEC_F_BOTH)
@@ -121,6 +131,8 @@ static const spec_case backward_weights_cases[] = {
     REQUIRED("mb2ic16ih9oc20oh9kh3ph1:bias:acc", SPEC_F_BOTH)
     REQUIRED("mb1ic4ih9oc4oh5kh3sh2ph1g4:bias:acc", SPEC_F_BOTH)
     REQUIRED("mb1ic3ih8oc7oh8kh4ph1:bias", SPEC_F_BOTH)
+    REQUIRED("mb1ic3ih8oc7oh8kh4ph1:bias:accw", SPEC_F_BOTH)    /* DW alone is added to, */
+    REQUIRED("mb1ic3ih8oc7oh8kh4ph1:bias:accbias", SPEC_F_BOTH) /* BIAS_GRAD alone */
     TRANSFORMED
     LARGE("mb2ic16ih13oc16oh13kh3ph1:bias:acc", SPEC_F_BOTH)
     LARGE("mb2ic16ih13oc16oh13kh3ph1:bias:det", SPEC_F(REAL))
@@ -132,7 +144,8 @@ static const spec_case backward_weights_cases[] = {
     OPTIONAL("mb2ic12ih9oc20oh9kh3ph1:bias:align8", SPEC_F_BOTH)
     UNALIGNED("mb2ic12ih9oc20oh9kh3ph1:bias:align4")
     OPTIONAL("mb2ic12ih9oc20oh9kh3ph1:bias:align16", SPEC_F_BOTH)
-    OPTIONAL("mb2ic3iw16oc5ow14kw3pw0:bias:acc", SPEC_F_BOTH)
+    REQUIRED("mb2ic3iw16oc5ow14kw3pw0:bias:acc", SPEC_F_BOTH)
+    REQUIRED("mb1ic3id4ih5oc4od4oh5kd3kh3pd1ph1:bias:acc", SPEC_F_BOTH)
 };
 /* clang-format on */
 
@@ -300,7 +313,7 @@ double spec_conv_at(const cek_conv_desc *d, const double *a, const double *b, ui
 /* ---- cases ---- */
 
 typedef struct conv_choice {
-    bool bias, acc, packed;
+    bool bias, acc, acc_w, acc_bias, packed;
     cek_activation activation, act_grad;
 } conv_choice;
 
@@ -316,6 +329,10 @@ static bool conv_read(const char *text, uint32_t kind, spec_problem *p, conv_cho
             c->bias = true;
         else if (!strcmp(word, "acc"))
             c->acc = true;
+        else if (!strcmp(word, "accw"))
+            c->acc_w = true;
+        else if (!strcmp(word, "accbias"))
+            c->acc_bias = true;
         else if (!strcmp(word, "packed"))
             c->packed = true;
         else if (spec_activation_parse(word))
@@ -461,9 +478,9 @@ static bool backward_weights_build(const char *text, spec_problem *p)
         return false;
     spec_operand_fill(p, x, -3, 3, true);
     spec_operand_fill(p, dy, -3, 3, false);
-    if (c.acc)
+    if (c.acc || c.acc_w)
         spec_operand_accumulate(p, dw);
-    if (c.acc && db)
+    if ((c.acc || c.acc_bias) && db)
         spec_operand_accumulate(p, db);
     const double transformed = spec_conv_transformed(&p->desc.conv, x->value, x->count, dy->value, dy->count);
     for (uint64_t i = 0; i < dw->count; i++)

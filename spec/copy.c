@@ -20,6 +20,8 @@ static const spec_case copy_cases[] = {
     REQUIRED("1:fromf32", F32, SPEC_F_ALL),
     REQUIRED("1000:fromf32", F32, SPEC_F_ALL),
     REQUIRED("70001:fromf32", F32, SPEC_F_BOTH),
+    REQUIRED("300:fromf32:wide", F32, SPEC_F_BOTH),   /* zeros keep their sign, and denormals count */
+    REQUIRED("301:fromi32:wide", I32, SPEC_F(WHOLE)), /* more bits than f32 has */
     REQUIRED("5x7:fromf32:x~^", F32, SPEC_F_ALL),
     REQUIRED("5x7:fromf32:y~^", F32, SPEC_F_ALL),
     REQUIRED("33x65:fromf32:x~^", F32, SPEC_F_BOTH),
@@ -51,12 +53,44 @@ static const spec_case copy_cases[] = {
  * both signs. */
 static void fill_wide(spec_operand *x)
 {
-    static const double marks[] = { 0.5,          1.5,           2.5,      -0.5,    -1.5,      254.5,
-                                    255.5,        256,           -1,       2049,    2051,      65504,
-                                    65519,        65520,         -65520,   1e6,     -1e6,      257,
-                                    259,          0x1.01p0,      0x1.03p0, 0x1p-15, 0x1.8p-24, 0x1p-25,
-                                    2147483647.0, -2147483648.0, 4e9,      -4e9,    1e38,      3.3961e38,
-                                    16777217,     33554434,      0,        -0.0,    6e-8,      1e-40 };
+    static const double marks[] = { 0.5,
+                                    1.5,
+                                    2.5,
+                                    -0.5,
+                                    -1.5,
+                                    254.5,
+                                    255.5,
+                                    256,
+                                    -1,
+                                    2049,
+                                    2051,
+                                    65504,
+                                    65519,
+                                    65520,
+                                    -65520,
+                                    1e6,
+                                    -1e6,
+                                    257,
+                                    259,
+                                    0x1.01p0,
+                                    0x1.03p0,
+                                    0x1p-15,
+                                    0x1.8p-24,
+                                    0x1p-25,
+                                    0x1.0020000001p0,
+                                    0x1.01000000001p0, /* ties of f16 and bf16, but for a bit that f32 does not hold */
+                                    2147483647.0,
+                                    -2147483648.0,
+                                    4e9,
+                                    -4e9,
+                                    1e38,
+                                    3.3961e38,
+                                    16777217,
+                                    33554434,
+                                    0,
+                                    -0.0,
+                                    6e-8,
+                                    1e-40 };
     for (uint64_t i = 0; i < x->count; i++)
         if (i % 3 == 0)
             x->value[i] = spec_round(marks[i / 3 % (sizeof marks / sizeof *marks)], x->type);
@@ -87,6 +121,7 @@ static bool copy_build(const char *text, spec_problem *p)
     spec_operand *y = spec_operand_add(p, CEK_COPY_Y, d->y_type, spec_extent(d->rank, d->shape, d->y_strides));
     if (!x || !y || !(y->written = spec_problem_alloc(p, y->count, 1)))
         return false;
+    y->zeros = x->type != CEK_U8 && x->type != CEK_I32 && y->type != CEK_U8 && y->type != CEK_I32;
     spec_operand_fill(p, x, x->type == CEK_U8 ? 0 : -100, x->type == CEK_U8 ? 255 : 100, true);
     if (wide)
         fill_wide(x);

@@ -19,6 +19,7 @@ static const spec_case gather_cases[] = {
     CASE("1x1000x37x64", SPEC_T_ALL, SPEC_F_ALL),  /* an embedding */
     CASE("1x50x700x129", SPEC_T_ALL, SPEC_F_BOTH), /* more than one piece */
     CASE("1x7x20x5:out", EVERY_TYPE, SPEC_F_BOTH),
+    CASE("1x9x20x5:bits", EVERY_TYPE, SPEC_F(WHOLE)), /* they are moved as they are */
     CASE("3x6x4x5", SPEC_T_ALL, SPEC_F_ALL),
     CASE("3x6x4x5:shared", EVERY_TYPE, SPEC_F_BOTH),
     CASE("3x6x9x5:shared:out", SPEC_T_ALL, SPEC_F_BOTH),
@@ -47,7 +48,7 @@ static const spec_case scatter_cases[] = {
 };
 
 typedef struct choice {
-    bool out, one, each, acc;
+    bool out, one, each, acc, bits;
 } choice;
 
 static bool gather_read(const char *text, spec_problem *p, choice *c)
@@ -69,6 +70,8 @@ static bool gather_read(const char *text, spec_problem *p, choice *c)
             c->one = true;
         else if (!strcmp(word, "each"))
             c->each = true;
+        else if (!strcmp(word, "bits") && d->op.kind == CEK_OP_GATHER)
+            c->bits = true;
         else if (!strcmp(word, "acc") && d->op.kind == CEK_OP_SCATTER_ADD)
             c->acc = true;
         else if (!spec_modifier_common(p, word))
@@ -106,6 +109,14 @@ static uint64_t row_of(const cek_gather_desc *d, const spec_operand *index, uint
     return row >= 0 && row < (double)d->rows ? b * d->rows + (uint64_t)row : UINT64_MAX;
 }
 
+/* What arithmetic would change: a zero of sign, a denormal (where they count), more bits than f32 has. */
+static void bits_fill(const spec_problem *p, spec_operand *table)
+{
+    const double marks[] = { -0.0, p->flushes ? 1 : 0x1p-149, 16777217, -2147483647 };
+    for (uint64_t i = 0; i < table->count && table->type != CEK_U8; i += 2)
+        table->value[i] = spec_round(marks[i / 2 % 4], table->type);
+}
+
 static bool gather_build(const char *text, spec_problem *p)
 {
     cek_gather_desc *d = &p->desc.gather;
@@ -119,6 +130,9 @@ static bool gather_build(const char *text, spec_problem *p)
         return false;
     const bool whole = d->type == CEK_U8 || d->type == CEK_I32;
     spec_operand_fill(p, table, d->type == CEK_U8 ? 0 : -100, d->type == CEK_U8 ? 255 : 100, true);
+    y->zeros = !whole;
+    if (c.bits)
+        bits_fill(p, table);
     for (uint64_t n = 0; n < y->count; n++) {
         uint64_t item = n / d->columns, row = row_of(d, index, item / d->count, item % d->count);
         y->expect[n] = row != UINT64_MAX ? table->value[row * d->columns + n % d->columns] : whole ? 0 : NAN;

@@ -27,8 +27,9 @@ static const spec_case gemm_cases[] = {
     REQUIRED("3x5x0:ta:asum:acc", SPEC_F_BOTH),
     REQUIRED("700x600x2:bias:acc", SPEC_F(REAL)), /* so many that some tell in which order they are added */
     REQUIRED("2x3x4", SPEC_F_ALL),
-    REQUIRED("7x9x11", SPEC_F_ALL),    /* no tile is full */
-    REQUIRED("1x67x129", SPEC_F_BOTH), /* a row vector */
+    REQUIRED("7x9x11:bare", SPEC_F_BOTH), /* outer = 0 is 1; strides of one matrix are not read */
+    REQUIRED("7x9x11", SPEC_F_ALL),       /* no tile is full */
+    REQUIRED("1x67x129", SPEC_F_BOTH),    /* a row vector */
     REQUIRED("1x67x129:tb", SPEC_F_BOTH),
     REQUIRED("131x1x65", SPEC_F_BOTH), /* a column */
     REQUIRED("131x1x65:ta:bias", SPEC_F_BOTH),
@@ -60,6 +61,9 @@ static const spec_case gemm_cases[] = {
     REQUIRED("10x84x64:ta:asum", SPEC_F_ALL), /* weights of a linear layer: dY^T X, with the gradient of its bias */
     REQUIRED("10x84x64:ta:asum:acc", SPEC_F_BOTH),
     REQUIRED("37x5x90:asum:ld", SPEC_F_BOTH),
+    REQUIRED("10x84x64:ta:asum:accc", SPEC_F_BOTH),   /* C alone is added to, */
+    REQUIRED("10x84x64:ta:asum:accsum", SPEC_F_BOTH), /* A_SUM alone */
+    REQUIRED("37x5x90:ta:asum:ld", SPEC_F_BOTH),
     REQUIRED("64x10x84:tb:bias", SPEC_F_BOTH), /* linear forward */
     REQUIRED("64x84x10", SPEC_F_BOTH),         /* and backward to its input */
     REQUIRED("130x70x260", SPEC_F_BOTH),
@@ -82,6 +86,8 @@ static const spec_case gemm_cases[] = {
     OPTIONAL("65x33x40:tb:bias:relu:acc", SPEC_F_BOTH),
     OPTIONAL("3x5x0:bias:relu", SPEC_F_BOTH),
     OPTIONAL("65x33x40:grelu", SPEC_F_BOTH),
+    OPTIONAL("65x33x40:grelu:acc", SPEC_F_BOTH), /* the gradient is added behind the derivative */
+    OPTIONAL("33x40x50:tb:packed:bias:acc", SPEC_F_BOTH),
     OPTIONAL("9x33x40:gtanh", SPEC_F(REAL)),
     OPTIONAL("9x33x40:gsigmoid:ld", SPEC_F(REAL)),
     OPTIONAL("9x33x40:ggelu", SPEC_F(REAL)),
@@ -162,7 +168,8 @@ double spec_gemm_at(const cek_gemm_desc *d, const float *a, const float *b, uint
 }
 
 typedef struct gemm_choice {
-    bool bias, acc, asum, packed, c32;
+    bool bias, acc, acc_c, acc_sum, asum, packed, c32;
+    bool bare;
     cek_activation activation, act_grad;
 } gemm_choice;
 
@@ -199,6 +206,12 @@ static bool gemm_modifiers(const char *rest, spec_problem *p, gemm_choice *c)
             c->bias = true;
         else if (!strcmp(word, "acc"))
             c->acc = true;
+        else if (!strcmp(word, "accc"))
+            c->acc_c = true;
+        else if (!strcmp(word, "accsum"))
+            c->acc_sum = true;
+        else if (!strcmp(word, "bare"))
+            c->bare = true;
         else if (!strcmp(word, "asum"))
             c->asum = true;
         else if (!strcmp(word, "packed"))
@@ -314,7 +327,7 @@ static bool gemm_build(const char *text, spec_problem *p)
         spec_operand_fill(p, a, -3, 3, true);
         spec_operand_fill(p, b, -3, 3, false);
     }
-    if (c.acc)
+    if (c.acc || c.acc_c)
         spec_operand_accumulate(p, out);
     if (c.bias) {
         spec_operand *bias = spec_operand_add(p, CEK_GEMM_BIAS, sum, d->n);
@@ -340,7 +353,7 @@ static bool gemm_build(const char *text, spec_problem *p)
         spec_operand *a_sum = spec_operand_add(p, CEK_GEMM_A_SUM, sum, d->m);
         if (!a_sum)
             return false;
-        if (c.acc)
+        if (c.acc || c.acc_sum)
             spec_operand_accumulate(p, a_sum);
         a_sum_expect(p, a, a_sum);
     }
@@ -352,6 +365,8 @@ static bool gemm_build(const char *text, spec_problem *p)
         b->plain = true;
     }
     gemm_expect(p, &c, a, b, out);
+    if (c.bare)
+        d->outer = 0, d->stride_a = d->stride_b = d->stride_c = d->outer_a = d->outer_b = d->outer_c = 1;
     return true;
 }
 

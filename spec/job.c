@@ -48,6 +48,25 @@ static bool buffers_make(spec_state *s, spec_job *job)
     return !job->info.workspace_bytes || spec_buffer_make(s, job->info.workspace_bytes, 0, &job->workspace);
 }
 
+/* op_create with everything lent: what it points at is gone when the call returns. */
+static cek_status lent_create(spec_state *s, const spec_problem *p, cek_op_info *info, cek_op **op)
+{
+    spec_problem *lent = spec_calloc(s, 1, sizeof *lent);
+    if (!lent)
+        return CEK_OUT_OF_MEMORY;
+    *lent = *p;
+    if (p->desc.op.epilogue == &p->epilogue)
+        lent->desc.op.epilogue = &lent->epilogue;
+    if (p->desc.op.kind == CEK_OP_POINTWISE)
+        lent->desc.pointwise.inputs = lent->inputs, lent->desc.pointwise.instructions = lent->instructions;
+    if (p->desc.op.kind == CEK_OP_OPTIMIZER)
+        lent->desc.optimizer.ranges = lent->ranges;
+    cek_status st = s->plugin->op_create(s->dev, &lent->desc.op, info, op);
+    memset(lent, 0xff, sizeof *lent);
+    free(lent);
+    return st;
+}
+
 bool spec_job_make(spec_state *s, spec_problem *p, spec_job *job, bool *inexact)
 {
     *job = (spec_job){ .problem = p };
@@ -62,7 +81,7 @@ bool spec_job_make(spec_state *s, spec_problem *p, spec_job *job, bool *inexact)
         p->desc.op.forward = job->forward->op;
     }
     job->info.size = sizeof job->info;
-    cek_status st = s->plugin->op_create(s->dev, &p->desc.op, &job->info, &job->op);
+    cek_status st = lent_create(s, p, &job->info, &job->op);
     job->created = st;
     if (st == CEK_UNSUPPORTED) {
         s->unsupported = true;
@@ -72,6 +91,11 @@ bool spec_job_make(spec_state *s, spec_problem *p, spec_job *job, bool *inexact)
         return false;
     if (job->info.size != sizeof job->info || !job->op) {
         spec_check_wrong(s, "op_create changed info.size or gave no operation");
+        return false;
+    }
+    if (job->info.reserve_bytes &&
+        !(p->desc.op.kind == CEK_OP_POOL_FORWARD && p->desc.op.operands & CEK_BIT(CEK_POOL_FORWARD_RESERVE))) {
+        spec_check_wrong(s, "reserve_bytes is not 0, but the mask has no RESERVE");
         return false;
     }
     if (job->info.flags & CEK_OP_INFO_INEXACT && !p->inexact) {

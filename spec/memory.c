@@ -46,6 +46,12 @@ static void device_status(spec_state *s)
     REQUIRE(total_bytes > 0, "device_memory tells total_bytes, or CEK_UNKNOWN");
     REQUIRE(free_bytes == CEK_UNKNOWN || total_bytes == CEK_UNKNOWN || free_bytes <= total_bytes,
             "no more bytes are free than there are");
+    spec_buffer b;
+    if (spec_buffer_make(s, 32 << 20, 0, &b)) {
+        EXPECT_OK(s->plugin->device_memory(s->dev, &free_bytes, &total_bytes));
+        REQUIRE(total_bytes >= b.total, "device_memory counts bytes, of which there are those that were allocated");
+    }
+    spec_buffer_free(s, &b);
     device_times(s);
 }
 
@@ -162,7 +168,17 @@ static void zero_bytes(spec_state *s)
     EXPECT_OK(s->plugin->copy(s->queue, none, none, 0));
     EXPECT_OK(s->plugin->fill(s->queue, none, 0, 4, 0));
     EXPECT_OK(s->plugin->update(s->queue, none, NULL, 0));
+    spec_buffer b;
+    if (spec_buffer_make(s, 16, 0, &b)) {
+        const cek_ref end = { b.mem, b.total };
+        EXPECT_OK(s->plugin->upload(s->queue, end, NULL, 0));
+        EXPECT_OK(s->plugin->download(s->queue, NULL, end, 0));
+        EXPECT_OK(s->plugin->copy(s->queue, end, end, 0));
+        EXPECT_OK(s->plugin->fill(s->queue, end, 0, 4, 0));
+        EXPECT_OK(s->plugin->update(s->queue, end, NULL, 0));
+    }
     spec_sync(s, s->queue);
+    spec_buffer_free(s, &b);
 }
 
 static void fills(spec_state *s)
@@ -176,6 +192,10 @@ static void fills(spec_state *s)
         EXPECT_OK(s->plugin->fill(s->queue, (cek_ref){ at.mem, at.offset + 402 }, 0x99995566u, 2, 6));
         EXPECT_OK(s->plugin->fill(s->queue, (cek_ref){ at.mem, at.offset + 409 }, 0x99999977u, 1, 3));
         EXPECT(CEK_INVALID, s->plugin->fill(s->queue, at, 0, 3, 6), "with a pattern of 3 bytes");
+        EXPECT(CEK_INVALID, s->plugin->fill(s->queue, at, 0, 8, 8), "with a pattern of 8 bytes");
+        EXPECT(CEK_INVALID, s->plugin->fill(s->queue, at, 0, 2, 3), "of 3 bytes with a pattern of 2");
+        EXPECT(CEK_INVALID, s->plugin->fill(s->queue, (cek_ref){ at.mem, at.offset + 1 }, 0, 2, 4),
+               "at an odd offset with a pattern of 2");
         EXPECT(CEK_INVALID, s->plugin->fill(s->queue, at, 0, 4, 6), "of 6 bytes with a pattern of 4");
         EXPECT(CEK_INVALID, s->plugin->fill(s->queue, (cek_ref){ at.mem, at.offset + 2 }, 0, 4, 8),
                "at an offset that is no multiple of the pattern");
@@ -210,7 +230,14 @@ static void copies(spec_state *s)
             EXPECT(CEK_INVALID,
                    s->plugin->copy(s->queue, (cek_ref){ b.mem, b.offset + 50 }, (cek_ref){ b.mem, b.offset }, 100),
                    "of ranges that overlap") &&
-            spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue)) {
+            EXPECT(CEK_INVALID,
+                   s->plugin->copy(s->queue, (cek_ref){ b.mem, b.offset }, (cek_ref){ b.mem, b.offset + 50 }, 100),
+                   "of ranges that overlap, the source behind") &&
+            EXPECT(CEK_INVALID, s->plugin->copy(s->queue, dst, dst, 100), "to where the source lies") &&
+            EXPECT_OK(s->plugin->copy(s->queue, (cek_ref){ b.mem, b.offset + 5600 },
+                                      (cek_ref){ b.mem, b.offset + 5500 }, 100)) && /* side by side */
+            spec_buffer_download(s, &b, s->queue) &&
+            spec_sync(s, s->queue)) {
             REQUIRE(!memcmp(spec_buffer_contents(&b) + 1, a.before + a.offset, 5000), "copy copies, at any offset");
             REQUIRE(!memcmp(spec_buffer_contents(&b) + 5500, a.before + a.offset, 100),
                     "copy copies within one memory");
@@ -290,9 +317,13 @@ static void mapping(spec_state *s)
         cek_status st = s->plugin->mem_map(b.mem, CEK_MAP_READ | CEK_MAP_WRITE, &address);
         s->unsupported = st == CEK_UNSUPPORTED;
         if (!s->unsupported && spec_expect(s, "mem_map", st, CEK_OK, "%s", "")) {
+            void *again = address;
+            EXPECT(CEK_INVALID, s->plugin->mem_map(b.mem, CEK_MAP_READ, &again), "of memory that is mapped already");
+            REQUIRE(!again, "what fails leaves its output NULL");
             REQUIRE(!memcmp(address, b.before, b.total), "mem_map shows what the queue wrote");
             ((uint8_t *)address)[b.offset] = 0x11;
             EXPECT_OK(s->plugin->mem_unmap(b.mem));
+            EXPECT(CEK_INVALID, s->plugin->mem_unmap(b.mem), "of memory that is not mapped");
             if (spec_buffer_download(s, &b, s->queue) && spec_sync(s, s->queue))
                 REQUIRE(spec_buffer_contents(&b)[0] == 0x11, "the queue sees what the host wrote through mem_map");
             EXPECT(CEK_UNSUPPORTED, s->plugin->mem_map(b.mem, 1u << 31, &address), "with an unknown flag");
@@ -395,6 +426,9 @@ static void foreign(spec_state *s)
         EXPECT(CEK_INVALID, p->mem_import(s->dev, &none, &again), "0 bytes");
         EXPECT(CEK_INVALID, p->mem_import(s->dev, &odd, &again), "an odd address");
         EXPECT(CEK_UNSUPPORTED, p->mem_import(s->dev, &strange, &again), "an unknown kind of memory");
+        strange = place;
+        strange.reserved = 1;
+        EXPECT(CEK_UNSUPPORTED, p->mem_import(s->dev, &strange, &again), "a reserved field");
     }
     spec_buffer_free(s, &b);
 }

@@ -26,11 +26,15 @@ static const spec_case optimizer_cases[] = {
     CASE("37:sgd:m:steps4", SPEC_F_BOTH),
     CASE("37:sgd:m:damp:steps4", SPEC_F_BOTH),
     CASE("37:sgd:m:nesterov:steps4", SPEC_F_BOTH),
+    CASE("37:sgd:m:damp:nesterov:steps3", SPEC_F_BOTH),
     CASE("37:sgd:m:nesterov:wd:update:steps3", SPEC_F_BOTH),
     CASE("200:sgd:ranges", SPEC_F_BOTH),
     CASE("200:sgd:m:wd:ranges:steps3", SPEC_F_BOTH),
+    CASE("200:sgd:hollow", SPEC_F_BOTH), /* a range of nothing */
     CASE("37:sgd:m:skip:steps2", SPEC_F_BOTH),
     CASE("37:sgd:skip", SPEC_F(NAN)),
+    CASE("37:sgd:m:skiphigh:steps2", SPEC_F_BOTH), /* any bit: that of the sign, of f32 */
+    CASE("37:adam:skiphigh", SPEC_F(REAL)),
     CASE("1:adam", SPEC_F(REAL)),
     CASE("37:adam:steps5", SPEC_F(REAL)),
     CASE("70001:adam:steps2", SPEC_F(REAL)),
@@ -60,6 +64,7 @@ static const spec_case optimizer_cases[] = {
     { .text = "200:adam:update:steps2:align4", .types = SPEC_T_F32, .fills = SPEC_F(REAL), .optional = true },
     OPTIONAL("200:adam:update:steps2:align16", SPEC_F(REAL)),
     OPTIONAL("37:sgd:lowbf16", SPEC_F_BOTH),
+    OPTIONAL("200:sgd:ranges:lowbf16", SPEC_F_BOTH), /* elements outside all ranges are left alone */
     OPTIONAL("37:rmsprop:lowbf16", SPEC_F(REAL)),
     OPTIONAL("37:adagrad:lowf16", SPEC_F(REAL)),
     OPTIONAL("37:adam:lowbf16:steps2", SPEC_F(REAL)),
@@ -72,7 +77,8 @@ static bool optimizer_read(const char *text, spec_problem *p, bool *wd, bool *up
     const char *rest = text;
     uint64_t shape[CEK_RANK_MAX], steps = 1;
     char word[32];
-    bool ranges = false, whole = p->fill != SPEC_REAL; /* halves and quarters keep whole numbers exact */
+    bool ranges = false, hollow = false,
+         whole = p->fill != SPEC_REAL; /* halves and quarters keep whole numbers exact */
     if (spec_shape_read(&rest, shape) != 1)
         return spec_fail(p, "%s: no count", text);
     d->count = shape[0], d->type = p->type;
@@ -103,8 +109,10 @@ static bool optimizer_read(const char *text, spec_problem *p, bool *wd, bool *up
             *update = true;
         else if (!strcmp(word, "skip"))
             *update = *skip = true;
-        else if (!strcmp(word, "ranges"))
-            ranges = true;
+        else if (!strcmp(word, "skiphigh"))
+            *update = *skip = true;
+        else if (!strcmp(word, "ranges") || !strcmp(word, "hollow"))
+            ranges = true, hollow = word[0] == 'h';
         else if (!strncmp(word, "low", 3))
             d->low_type = spec_type_parse(word + 3, strlen(word + 3));
         else if (!spec_modifier_number(word, "steps", &steps) && !spec_modifier_common(p, word))
@@ -116,7 +124,7 @@ static bool optimizer_read(const char *text, spec_problem *p, bool *wd, bool *up
         if (d->count <= 64 + 1) /* the last of them begins at 64 */
             return spec_fail(p, "%s: ranges need more than 65 parameters", text);
         p->ranges[0] = (cek_param_range){ .begin = 3, .end = 50, .group = 0 };
-        p->ranges[1] = (cek_param_range){ .begin = 50, .end = 51, .group = 31 };
+        p->ranges[1] = (cek_param_range){ .begin = 50, .end = hollow ? 50 : 51, .group = 31 };
         p->ranges[2] = (cek_param_range){ .begin = 64, .end = d->count - 1, .group = 5 };
     } else {
         p->ranges[0] = (cek_param_range){ .begin = 0, .end = d->count, .group = 2 };
@@ -312,6 +320,8 @@ static bool optimizer_build(const char *text, spec_problem *p)
     cek_step_block step;
     step_block(p, wd, &step);
     cek_update_block ub = { .grad_scale = split(p->fill == SPEC_REAL ? 0.3 : 0.5), .skip = skip };
+    if (skip && strstr(text, ":skiphigh"))
+        ub.skip = 1u << 31;
     uint64_t none[32] = { 0 };
     spec_operand *grad = spec_operand_add(p, CEK_OPTIMIZER_GRAD, p->type, d->count);
     bool adam = d->algorithm == CEK_OPTIMIZER_ADAM;

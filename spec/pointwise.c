@@ -44,6 +44,7 @@ static const spec_case pointwise_cases[] = {
     REQUIRED("37/x0,log", SPEC_F(WHOLE)),                    /* of 0: -inf; of negative numbers: NaN */
     REQUIRED("37/x0,add_imm=2.5", FILLS),
     REQUIRED("37/x0,mul_imm=-0.5", FILLS),
+    REQUIRED("37/x0,mul_imm=0.1,add_imm=0.3", SPEC_F_BOTH),  /* more bits than f32 has */
     REQUIRED("37/x0,relu", FILLS),
     REQUIRED("37/x0,tanh", FILLS),
     REQUIRED("37/x0,sigmoid", FILLS),
@@ -71,6 +72,8 @@ static const spec_case pointwise_cases[] = {
     REQUIRED("43/x0,x1,add:in1", SPEC_F_BOTH),
     REQUIRED("6x7/x0,x1,add:in0:x1~0", SPEC_F_BOTH),
     REQUIRED("43/x0,x1,sub,x2,add,x3,mul,x4,sub,x5,add,x6,max,x7,min", SPEC_F_BOTH),          /* all inputs */
+    /* of unlike strides */
+    REQUIRED("5x7/x0,x1,sub,x2,add,x3,mul,x4,sub,x5,add,x6,max,x7,min:x1~1:x5~0:x6~^:x7~0", SPEC_F_BOTH),
     /* all instructions */
     REQUIRED("43/x0,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg,neg", SPEC_F_BOTH),
     REQUIRED("43/x0,x1,sub,v0,v0,mul,v1,abs,sqrt", SPEC_F_BOTH), /* an earlier result twice */
@@ -105,6 +108,7 @@ static const spec_case pointwise_cases[] = {
     REQUIRED("5x7/valid,x0,x1,select:per1:valid2:y~^:acc", SPEC_F_BOTH),
     REQUIRED("301x300/valid,x0,x1,select:per3:valid40:in1", SPEC_F(WHOLE)),
     REQUIRED("1000/valid:per7:valid100", SPEC_F(WHOLE)),     /* no input */
+    REQUIRED("5x7/valid,x0,0,const,select:per2147483648:valid2", SPEC_F_BOTH), /* rows beyond 32 bits count */
     REQUIRED("1x12/valid,x0,0,const,select:per1:valid0", SPEC_F(WHOLE)),
     REQUIRED("9x8/x0,x1,add,x2,add,x3,add,x4,add,x5,add,x6,add,x7,add,valid,mul:per4:valid2", SPEC_F_BOTH),
     EDGES("x0,copy"), EDGES("x0,x1,add"), EDGES("x0,x1,sub"), EDGES("x0,x1,mul"), EDGES("x0,x1,div"),

@@ -27,6 +27,7 @@
     X("mb2c8ih6iw10kh2sh2" MODE, FILLS)          /* half a vector of channels, an odd row of windows */ \
     X("mb1c4ih6kh3sh1ph1" MODE, FILLS)                                                                  \
     X("mb1c2ih6iw7kh2sh2" MODE, FILLS)                                                                  \
+    X("mb1c4ih19kh17sh1" MODE, FILLS)    /* more positions than a byte numbers */                       \
     X("mb1c64ih14kh5sh1ph2" MODE, FILLS) /* windows overlap */
 #define OTHER_RANKS(X, MODE)                                   \
     X("mb2c3iw9kw3sw2pw1" MODE, SPEC_F_BOTH)                   \
@@ -36,17 +37,20 @@
 static const spec_case forward_cases[] = {
     PROBLEMS(REQUIRED, ":max", SPEC_F_ALL) PROBLEMS(REQUIRED, ":avg", SPEC_F_ALL)
         PROBLEMS(REQUIRED, ":avg:pad", SPEC_F_BOTH) REQUIRED("mb2c3ih7kh3sh2ph1:max:res", SPEC_F_ALL)
-            REQUIRED("mb2c24ih8kh2sh2:max:res", SPEC_F_BOTH) REQUIRED("mb2c24ih9kh3sh2ph1:max:det", SPEC_F(REAL))
-                REQUIRED("mb2c24ih9kh3sh2ph1:avg:det", SPEC_F(REAL)) OTHER_RANKS(REQUIRED, ":max")
-                    OTHER_RANKS(REQUIRED, ":avg:pad") UNALIGNED("mb2c24ih8kh2sh2:max:align4")
-                        UNALIGNED("mb2c24ih8kh2sh2:avg:align4") ALIGNED("mb2c24ih8kh2sh2:max:align16", SPEC_F_BOTH)
+            REQUIRED("mb1c3ih9kh1sh2:max", SPEC_F_BOTH | SPEC_F(INFINITE)) /* a window of -infinity alone */
+    REQUIRED("mb2c24ih8kh2sh2:max:res", SPEC_F_BOTH) REQUIRED("mb2c24ih9kh3sh2ph1:max:det", SPEC_F(REAL))
+        REQUIRED("mb2c24ih9kh3sh2ph1:avg:det", SPEC_F(REAL)) OTHER_RANKS(REQUIRED, ":max") OTHER_RANKS(REQUIRED, ":avg")
+            OTHER_RANKS(REQUIRED, ":avg:pad") UNALIGNED("mb2c24ih8kh2sh2:max:align4")
+                UNALIGNED("mb2c24ih8kh2sh2:avg:align4") ALIGNED("mb2c24ih8kh2sh2:max:align16", SPEC_F_BOTH)
 };
 static const spec_case backward_cases[] = {
     PROBLEMS(REQUIRED, ":max", SPEC_F_ALL) PROBLEMS(REQUIRED, ":avg", SPEC_F_ALL)
         PROBLEMS(REQUIRED, ":avg:pad", SPEC_F_BOTH) REQUIRED("mb2c24ih9kh3sh2ph1:max:det", SPEC_F(REAL))
-            REQUIRED("mb2c24ih9kh3sh2ph1:avg:det", SPEC_F(REAL)) OTHER_RANKS(REQUIRED, ":max")
-                OTHER_RANKS(REQUIRED, ":avg:pad") UNALIGNED("mb2c24ih8kh2sh2:max:align4")
-                    UNALIGNED("mb2c24ih8kh2sh2:avg:align4") ALIGNED("mb2c24ih8kh2sh2:max:align16", SPEC_F_BOTH)
+            REQUIRED("mb1c3ih9kh1sh2:max", SPEC_F_BOTH | SPEC_F(INFINITE))
+                REQUIRED("mb2c24ih9kh3sh2ph1:avg:det", SPEC_F(REAL)) OTHER_RANKS(REQUIRED, ":max")
+                    OTHER_RANKS(REQUIRED, ":avg") OTHER_RANKS(REQUIRED, ":avg:pad")
+                        UNALIGNED("mb2c24ih8kh2sh2:max:align4") UNALIGNED("mb2c24ih8kh2sh2:avg:align4")
+                            ALIGNED("mb2c24ih8kh2sh2:max:align16", SPEC_F_BOTH)
 };
 
 /* The problem with exactly three spatial dimensions, the unused ones in front. */

@@ -1,5 +1,6 @@
 /* queue.c - checks of queues and events: order, waiting, deadlines, what was never recorded. */
 #include <string.h>
+#include <time.h>
 
 #include "spec/check.h"
 
@@ -49,6 +50,12 @@ static void event_descriptors(spec_state *s)
     REQUIRE(!e, "what fails leaves its output NULL");
     EXPECT(CEK_INVALID, s->plugin->event_create(s->dev, &unsized, &e), "with a size of 0");
     REQUIRE(!e, "what fails leaves its output NULL");
+    struct {
+        cek_event_desc known;
+        uint64_t later;
+    } grown = { .known.size = sizeof grown, .later = 1 };
+    EXPECT(CEK_UNSUPPORTED, s->plugin->event_create(s->dev, &grown.known, &e),
+           "with a non-zero byte beyond the struct");
     if (EXPECT_OK(s->plugin->event_create(s->dev, NULL, &e)))
         s->plugin->event_destroy(e);
 }
@@ -177,7 +184,21 @@ static void elapsed(spec_state *s)
             REQUIRE(ns > 0, "64 MiB are not written in no time");
             REQUIRE(ns < 60000000000u, "event_elapsed counts nanoseconds");
         }
+        /* Records that the host holds apart by 30 ms of its own. */
+        if (EXPECT_OK(s->plugin->event_record(q, start)) && EXPECT_OK(s->plugin->event_sync(start, s->timeout_ns)) &&
+            nanosleep(&(struct timespec){ .tv_nsec = 30000000 }, NULL) == 0 &&
+            EXPECT_OK(s->plugin->event_record(q, end)) && EXPECT_OK(s->plugin->event_sync(end, s->timeout_ns)) &&
+            EXPECT_OK(s->plugin->event_elapsed(start, end, &ns)))
+            REQUIRE(ns >= 15000000, "event_elapsed counts nanoseconds");
+        if (EXPECT_OK(s->plugin->event_record(q, start)) && EXPECT_OK(s->plugin->event_sync(start, s->timeout_ns)) &&
+            nanosleep(&(struct timespec){ .tv_nsec = 90000000 }, NULL) == 0 &&
+            EXPECT_OK(s->plugin->event_record(q, end)) && EXPECT_OK(s->plugin->event_sync(end, s->timeout_ns)) &&
+            EXPECT_OK(s->plugin->event_elapsed(start, end, &ns)))
+            REQUIRE(ns >= 75000000, "of a record that is repeated the latest counts");
         EXPECT(CEK_INVALID, s->plugin->event_elapsed(plain, end, &ns), "of an event without CEK_EVENT_TIMING");
+        EXPECT_OK(s->plugin->event_record(q, plain));
+        EXPECT_OK(s->plugin->event_sync(plain, s->timeout_ns));
+        EXPECT(CEK_INVALID, s->plugin->event_elapsed(start, plain, &ns), "to an event without CEK_EVENT_TIMING");
         spec_sync(s, q);
     }
     s->plugin->event_destroy(start);

@@ -2,7 +2,8 @@
  * exact.
  *
  * Text: ROWSxCOLUMNS, then :perN (rows of a sample), :baseN (first sample of the micro-batch);
- * random: :uniform or :normal; dropout: :pN (thousandths that are dropped), :alias. */
+ * random: :uniform or :normal; dropout: :pN (thousandths that are dropped), :exact (the threshold is the word of the
+ * first element), :alias. */
 #include <math.h>
 #include <string.h>
 
@@ -27,6 +28,7 @@ static const spec_case dropout_cases[] = {
     CASE("9x9:p500:base4294967295", SPEC_F_BOTH),
     CASE("7x31:p500:alias", SPEC_F_BOTH),
     CASE("6x22:p750:base3:alias", SPEC_F_ALL),
+    CASE("3x7:exact", SPEC_F_BOTH),
     CASE("8x50:p300:det", SPEC_F(REAL)),
     { .text = "13x33:p500:align4", .types = SPEC_T_F32 | SPEC_T_LOW, .fills = SPEC_F_BOTH, .optional = true },
 };
@@ -49,11 +51,11 @@ static const spec_case random_cases[] = {
 
 typedef struct random_choice {
     uint64_t rows, columns, per, base, p;
-    bool has_base, alias, normal;
+    bool has_base, alias, normal, exact;
 } random_choice;
 
 static const uint64_t random_key = 0x123456789abcdef1u;
-static const uint32_t random_stream = 5;
+static const uint32_t random_stream = 0x9e3779b5u; /* all 32 bits count */
 static bool random_read(const char *text, spec_problem *p, random_choice *c)
 {
     uint64_t shape[CEK_RANK_MAX];
@@ -65,6 +67,8 @@ static bool random_read(const char *text, spec_problem *p, random_choice *c)
     while (spec_modifier(&rest, word, sizeof word)) {
         if (!strcmp(word, "alias"))
             c->alias = true;
+        else if (!strcmp(word, "exact"))
+            c->exact = true;
         else if (!strcmp(word, "normal"))
             c->normal = true;
         else if (!strcmp(word, "uniform"))
@@ -81,7 +85,7 @@ static bool random_read(const char *text, spec_problem *p, random_choice *c)
 static bool random_blocks(spec_problem *p, const random_choice *c, uint32_t step_slot, uint32_t batch_slot)
 {
     cek_step_block step = { .random_key = random_key };
-    cek_batch_block batch = { .sample_base = c->base, .rows_valid = (uint32_t)c->rows };
+    cek_batch_block batch = { .sample_base = c->base, .rows_valid = 1 }; /* which says nothing here */
     return spec_operand_block(p, step_slot, &step, sizeof step) &&
            (!c->has_base || spec_operand_block(p, batch_slot, &batch, sizeof batch));
 }
@@ -106,6 +110,10 @@ static bool dropout_build(const char *text, spec_problem *p)
     d->stream = random_stream;
     d->scale = 1 / (1 - drop);
     d->threshold = (uint32_t)floor(drop * 0x1p32 + 0.5);
+    if (c.exact) {
+        uint32_t word[4];
+        d->threshold = word[words_of(&c, 0, 0, word)];
+    }
     spec_operand *x = spec_operand_add(p, CEK_DROPOUT_X, p->type, c.rows * c.columns);
     spec_operand *y = spec_operand_add(p, CEK_DROPOUT_Y, p->type, c.rows * c.columns);
     if (!x || !y || !random_blocks(p, &c, CEK_DROPOUT_STEP, CEK_DROPOUT_BATCH))

@@ -25,6 +25,8 @@
 static const spec_case reduce_cases[] = {
     FUNCTION("sum"), FUNCTION("mean"), FUNCTION("max"), FUNCTION("min"), FUNCTION("squares"),
     FUNCTION("nonfinite"),
+    REQUIRED("5x7:a:sum", SPEC_F_BOTH), REQUIRED("5x7:a:squares:x~^:acc", SPEC_F_BOTH), /* nothing is reduced */
+    REQUIRED("5x7:a:max:two:centre", SPEC_F_BOTH), REQUIRED("5x7:a:mean:s2:v2", SPEC_F_BOTH),
     REQUIRED("70000:a0:sum", SPEC_F_BOTH), REQUIRED("70000:a0:squares", SPEC_F_BOTH),
     REQUIRED("70000:a0:max", SPEC_F_ALL),
     REQUIRED("70000:a0:nonfinite", SPEC_F_ALL),
@@ -44,19 +46,23 @@ static const spec_case reduce_cases[] = {
     REQUIRED("6x33:a0:sum:two~^", SPEC_F_BOTH), REQUIRED("6x33:a1:sum:two~0", SPEC_F_BOTH),
     REQUIRED("6x33:a1:mean:x~^:two~_:centre:acc", SPEC_F_BOTH), REQUIRED("9x20:a0:sum:x~0:two", SPEC_F_BOTH),
     REQUIRED("9x20:a0:nonfinite:two:centre", SPEC_F_ALL),
+    REQUIRED("9x20:a0:squares:two", SPEC_F_BOTH), REQUIRED("9x20:a1:squares:two:centre", SPEC_F_BOTH),
+    REQUIRED("9x20:a1:max:two:centre", SPEC_F_BOTH), REQUIRED("9x20:a0:min:two:centre", SPEC_F_BOTH),
+    REQUIRED("9x20:a1:max:centre", SPEC_F_BOTH), REQUIRED("9x20:a0:min:two", SPEC_F_BOTH),
     MASKED("sum"), MASKED("mean"), MASKED("max"), MASKED("min"), MASKED("squares"), MASKED("nonfinite"),
     REQUIRED("3000x20:a0:mean:s1:v2731", SPEC_F_BOTH),     /* statistics of a batch with padding */
     REQUIRED("3000x20:a0:sum:two:centre:s3:v910", SPEC_F_BOTH), REQUIRED("16448x3:a0:sum:s1:v16384", SPEC_F_BOTH),
     REQUIRED("70x300:a01:mean:centre:s7:v3", SPEC_F_BOTH), REQUIRED("8x6x6x8:a012:mean:s1:v3:acc", SPEC_F_BOTH),
     REQUIRED("8x6x6x8:a012:squares:centre:s1:v0", SPEC_F_BOTH), REQUIRED("20x50:a1:mean:s2:v3:acc", SPEC_F_BOTH),
     REQUIRED("300x11:a0:sum:two:s1:v200:det", SPEC_F(REAL)),
+    REQUIRED("5x7:a0:sum:s2147483648:v2", SPEC_F_BOTH), /* rows that count are more than 32 bits number */
     F32("997:a0:sum:align4", SPEC_F_BOTH), F32("97x5:a1:max:align4", SPEC_F_BOTH),
     OPTIONAL("5x7:a0:sum:x=u8", SPEC_F(WHOLE)), OPTIONAL("5x7:a1:max:x=i32", SPEC_F(WHOLE)),
 };
 /* clang-format on */
 
 typedef struct reduce_choice {
-    bool acc, inf, two, centre, masked;
+    bool acc, inf, two, centre, masked, axes;
     uint64_t valid;
 } reduce_choice;
 
@@ -100,10 +106,11 @@ static bool reduce_read(const char *text, spec_problem *p, reduce_choice *c)
             continue;
         else if (function_parse(word))
             d->function = function_parse(word);
-        else if (word[0] == 'a' && strspn(word + 1, "01234567") == strlen(word + 1))
+        else if (word[0] == 'a' && strspn(word + 1, "01234567") == strlen(word + 1)) {
+            c->axes = true;
             for (const char *a = word + 1; *a; a++)
                 d->axes |= 1u << (*a - '0');
-        else if (!strncmp(word, "x=", 2))
+        } else if (!strncmp(word, "x=", 2))
             d->x_type = spec_type_parse(word + 2, strlen(word + 2));
         else if (!(word[0] == 'x' && word[1] == '~' && spec_layout(word + 2, d->rank, d->shape, d->x_strides)) &&
                  !spec_modifier_common(p, word))
@@ -111,7 +118,7 @@ static bool reduce_read(const char *text, spec_problem *p, reduce_choice *c)
     }
     if (c->masked != (d->rows_per_sample > 0))
         return spec_fail(p, "%s: samples without a number that counts, or one without samples", text);
-    return d->function && d->axes && !*rest ? true : spec_fail(p, "%s: no function or no axes", text);
+    return d->function && c->axes && !*rest ? true : spec_fail(p, "%s: no function or no axes", text);
 }
 
 /* The terms of a result: their sum or extreme, the sum of their sizes, of their errors, and of extremes the largest. */

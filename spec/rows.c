@@ -3,8 +3,9 @@
  *
  * Text: ROWSxCOLUMNS, then :log (softmax); :w (sample weights), :validN (samples that count), :perN
  * (rows of a sample), :acc, :grad (the gradient alone), :loss (loss and count alone), :alias (the
- * result replaces the input), :big (values of which the exponential overflows), :label (labels out
- * of range), :tie (all logits of a row equal), :scale (loss scale). */
+ * result replaces the input), :big (values of which the exponential overflows), :low (all of which it underflows),
+ * :label (labels out of range), :tie (all logits of a row equal), :scale (loss scale), :idle (weights of either sign,
+ * three of four 0, in rows of which some hold a NaN or a label out of range; all other labels are right). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,7 +30,11 @@ static const spec_case softmax_cases[] = {
     CASE("2x1000", SPEC_F_BOTH),
     CASE("65x5", SPEC_F_ALL),
     CASE("5x17:big", SPEC_F_BOTH),
+    CASE("5x17:low", SPEC_F_BOTH),
+    CASE("5x17:log:low", SPEC_F_BOTH),
     CASE("9x31:alias", SPEC_F_BOTH),
+    CASE("5x17:masked", SPEC_F_BOTH),
+    CASE("5x17:log:masked", SPEC_F_BOTH),
     CASE("8x16:tie", SPEC_F(WHOLE)),
     CASE("12x40:det", SPEC_F(REAL)),
     CASE("1x1:log", SPEC_F_BOTH),
@@ -53,8 +58,12 @@ static const spec_case cross_entropy_cases[] = {
     CASE("6x10:loss", SPEC_F_ALL),
     CASE("6x10:loss:acc", SPEC_F_BOTH),
     CASE("13x10:acc", SPEC_F_BOTH),
+    CASE("13x10:accloss", SPEC_F_BOTH),  /* LOSS alone is added to, */
+    CASE("13x10:acccount", SPEC_F_BOTH), /* CORRECT alone */
     CASE("13x10:w", SPEC_F_ALL),
     CASE("13x10:w:acc", SPEC_F_BOTH),
+    CASE("22x10:idle", SPEC_F_BOTH),
+    CASE("22x10:idle:loss", SPEC_F_BOTH),
     CASE("8x10:valid5", SPEC_F_ALL),
     CASE("8x10:valid0", SPEC_F_BOTH),
     CASE("8x10:valid8", SPEC_F_BOTH),
@@ -62,9 +71,11 @@ static const spec_case cross_entropy_cases[] = {
     CASE("11x10:per4:valid2:w", SPEC_F_BOTH), /* the last sample has fewer rows */
     CASE("11x10:per4:valid3", SPEC_F_BOTH),
     CASE("8x10:loss:valid3:acc", SPEC_F_BOTH),
+    CASE("6x10:per2147483648:valid2", SPEC_F_BOTH), /* rows that count are more than 32 bits number */
     CASE("9x12:alias", SPEC_F_BOTH),
     CASE("9x12:alias:valid4", SPEC_F_BOTH),
     CASE("6x17:big", SPEC_F_BOTH),
+    CASE("6x17:low", SPEC_F_BOTH),
     CASE("9x10:label", SPEC_F_BOTH),
     CASE("9x10:label:loss", SPEC_F_BOTH),
     CASE("9x16:tie", SPEC_F(WHOLE)),
@@ -77,6 +88,7 @@ static const spec_case squared_error_cases[] = {
     CASE("1x1", SPEC_F_ALL),
     CASE("128x1", SPEC_F_ALL),
     CASE("20x1:w", SPEC_F_BOTH),
+    CASE("22x5:idle", SPEC_F_BOTH),
     UNALIGNED("7x33:w:align4"),
     CASE("7x13", SPEC_F_ALL),
     CASE("300x5", SPEC_F_BOTH),
@@ -88,14 +100,16 @@ static const spec_case squared_error_cases[] = {
     CASE("8x3:valid0:acc", SPEC_F_BOTH),
     CASE("12x4:per3:valid2:w", SPEC_F_BOTH),
     CASE("11x4:per4:valid2", SPEC_F_BOTH),
+    CASE("6x4:per2147483648:valid2", SPEC_F_BOTH),
     CASE("9x12:alias", SPEC_F_BOTH),
     CASE("6x10:scale", SPEC_F_BOTH),
     CASE("40x10:det", SPEC_F(REAL)),
 };
 
 typedef struct rows_choice {
+    bool masked;
     uint64_t rows, columns, per, valid;
-    bool has_valid, weights, acc, no_loss, no_grad, alias, big, label, tie, log, scale;
+    bool has_valid, weights, acc, acc_loss, acc_count, no_loss, no_grad, alias, big, low, label, tie, log, scale, idle;
 } rows_choice;
 
 static bool rows_read(const char *text, spec_problem *p, rows_choice *c)
@@ -111,8 +125,14 @@ static bool rows_read(const char *text, spec_problem *p, rows_choice *c)
             c->log = true;
         else if (!strcmp(word, "w"))
             c->weights = true;
+        else if (!strcmp(word, "idle"))
+            c->weights = c->idle = true;
         else if (!strcmp(word, "acc"))
             c->acc = true;
+        else if (!strcmp(word, "accloss"))
+            c->acc_loss = true;
+        else if (!strcmp(word, "acccount"))
+            c->acc_count = true;
         else if (!strcmp(word, "grad"))
             c->no_loss = true;
         else if (!strcmp(word, "loss"))
@@ -121,8 +141,12 @@ static bool rows_read(const char *text, spec_problem *p, rows_choice *c)
             c->alias = true;
         else if (!strcmp(word, "big"))
             c->big = true;
+        else if (!strcmp(word, "low"))
+            c->low = true;
         else if (!strcmp(word, "label"))
             c->label = true;
+        else if (!strcmp(word, "masked"))
+            c->masked = true;
         else if (!strcmp(word, "tie"))
             c->tie = true;
         else if (!strcmp(word, "scale"))
@@ -143,8 +167,12 @@ static void fill_rows(spec_problem *p, const rows_choice *c, spec_operand *o)
     for (uint64_t i = 0; i < o->count; i++) {
         if (c->tie)
             o->value[i] = o->value[i - i % c->columns];
+        if (c->masked && i % c->columns % 3 == 1)
+            o->value[i] = -INFINITY;
         if (c->big)
             o->value[i] *= p->type == CEK_F16 ? 1024 : 8192;
+        if (c->low)
+            o->value[i] = spec_round(o->value[i] - 1000, p->type);
         /* Rows of padding hold finite values, as the host promises. */
         if (c->has_valid && i / c->columns / c->per >= c->valid && isnan(o->value[i]))
             o->value[i] = 1;
@@ -160,7 +188,8 @@ typedef struct row_sum {
 /* exp(x - top), the difference being rounded once. */
 static spec_num shifted_exp(cek_dtype type, double x, long double top)
 {
-    return spec_exp(type, spec_sub(type, spec_exact(x), spec_exact(top)));
+    return x == -INFINITY && isfinite(top) ? spec_exact(0)
+                                           : spec_exp(type, spec_sub(type, spec_exact(x), spec_exact(top)));
 }
 
 static row_sum row_sum_of(cek_dtype type, const double *x, uint64_t columns)
@@ -207,6 +236,8 @@ static bool softmax_build(const char *text, spec_problem *p)
             shifted.e += spec_roundoff(type) * fabsl(s.top) * (c.log ? 2 : 0);
             spec_num v = c.log ? spec_sub(type, shifted, s.log_sum)
                                : spec_div(type, shifted_exp(type, row[j], s.top), s.sum);
+            if (c.masked && row[j] == -INFINITY)
+                v = spec_exact(c.log ? -INFINITY : 0);
             spec_operand_expect(y, r * c.columns + j, v, type);
         }
     }
@@ -308,6 +339,19 @@ static void labels_fill(spec_problem *p, const rows_choice *c, spec_operand *lab
         labels->value[r] = r % 2 ? (double)c->columns : r % 4 ? -1 : INT32_MIN;
 }
 
+/* Right labels, and rows without weight that hold what they like. */
+static void idle_fill(const rows_choice *c, spec_operand *x, spec_operand *labels, spec_operand *weights)
+{
+    for (uint64_t r = 0; c->idle && r < c->rows; r++) {
+        double *row = x->value + r * c->columns;
+        if (labels)
+            labels->value[r] = (double)(r % 4 == 3 ? c->columns : first_largest(row, c->columns));
+        weights->value[r] = r % 4 ? 0 : r % 8 ? -2 : 1 + (double)(r % 3);
+        if (r % 4 == 2)
+            row[c->columns - 1] = NAN;
+    }
+}
+
 static bool cross_entropy_build(const char *text, spec_problem *p)
 {
     rows_choice c;
@@ -329,12 +373,13 @@ static bool cross_entropy_build(const char *text, spec_problem *p)
     labels_fill(p, &c, o.labels);
     if (o.weights)
         spec_operand_fill(p, o.weights, 0, 3, false);
+    idle_fill(&c, o.logits, o.labels, o.weights);
     if (o.dlogits)
         o.dlogits->alias = c.alias ? 1 + CEK_CROSS_ENTROPY_LOGITS : 0;
-    if (c.acc && o.loss) {
+    if ((c.acc || c.acc_loss) && o.loss)
         spec_operand_accumulate(p, o.loss);
+    if ((c.acc || c.acc_count) && o.correct)
         spec_operand_accumulate(p, o.correct);
-    }
     total loss = { 0 };
     uint64_t correct = 0;
     for (uint64_t r = 0; r < c.rows; r++)
@@ -367,6 +412,7 @@ static bool squared_error_build(const char *text, spec_problem *p)
     spec_operand_fill(p, t, -4, 4, false);
     if (w)
         spec_operand_fill(p, w, 0, 3, false);
+    idle_fill(&c, x, NULL, w);
     if (dx)
         dx->alias = c.alias ? 1 + CEK_SQUARED_ERROR_PREDICTION : 0;
     if (c.acc && loss)

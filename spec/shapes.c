@@ -53,6 +53,36 @@ static void conv_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
     UNKNOWN("an unknown type", d->w_type = 99);
 }
 
+/* Operations that fill no reserve for this one: without RESERVE, of another kind, of another handle. */
+static void forward_refused(spec_state *s, const spec_problem *p, spec_problem *q)
+{
+    const cek_plugin *plugin = s->plugin;
+    cek_pool_desc bare = p->forward->desc.pool;
+    cek_op *forward = NULL;
+    cek_dev *other = NULL;
+    bare.op.operands &= ~CEK_BIT(CEK_POOL_FORWARD_RESERVE);
+    if (EXPECT_OK(plugin->op_create(s->dev, &bare.op, NULL, &forward))) {
+        INVALID("a forward operation without RESERVE", q->desc.op.forward = forward);
+        plugin->op_destroy(forward);
+    }
+    bare = p->forward->desc.pool;
+    bare.type = CEK_F16;
+    if (plugin->op_create(s->dev, &bare.op, NULL, &forward) == CEK_OK) { /* or it has no such type */
+        INVALID("a forward operation of another type", q->desc.pool.type = CEK_F16);
+        plugin->op_destroy(forward);
+    }
+    if (EXPECT_OK(plugin->op_create(s->dev, &p->desc.op, NULL, &forward))) {
+        INVALID("a backward operation as forward", q->desc.op.forward = forward);
+        plugin->op_destroy(forward);
+    }
+    if (EXPECT_OK(plugin->device_open(s->target->instance, s->target->index, NULL, &other)) &&
+        EXPECT_OK(plugin->op_create(other, &p->forward->desc.op, NULL, &forward))) {
+        INVALID("a forward operation of another handle", q->desc.op.forward = forward);
+        plugin->op_destroy(forward);
+    }
+    plugin->device_close(other);
+}
+
 static void pool_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
 {
     cek_pool_desc *d = &q->desc.pool;
@@ -65,6 +95,7 @@ static void pool_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
     INVALID("sizes beyond 64 bits", d->in[0] = d->in[1] = (uint64_t)1 << 62);
     INVALID("a window wholly in the padding",
             (d->in[0] = 3, d->kernel[0] = 2, d->stride[0] = 4, d->pad_lo[0] = 0, d->pad_hi[0] = 3));
+    INVALID("padding behind as large as the kernel", d->pad_hi[0] = d->kernel[0]);
     UNKNOWN("an unknown mode", d->mode = 99);
     UNKNOWN("an unknown flag of its own", d->flags |= 1u << 31);
     if (q->desc.op.kind == CEK_OP_POOL_FORWARD) {
@@ -76,6 +107,7 @@ static void pool_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
                 (d->mode = CEK_POOL_AVERAGE, d->op.operands &= ~CEK_BIT(CEK_POOL_BACKWARD_RESERVE)));
         INVALID("no forward operation", d->op.forward = NULL);
         INVALID("a forward operation of another shape", d->channels += 1);
+        forward_refused(s, p, q);
     }
 }
 
@@ -88,9 +120,11 @@ static void pointwise_shapes(spec_state *s, const spec_problem *p, spec_problem 
     INVALID("a stride of OUT beyond rank", d->out_strides[CEK_RANK_MAX - 1] = 1);
     INVALID("a stride of an input beyond rank", (q->inputs[0].strides[CEK_RANK_MAX - 1] = 1, d->inputs = q->inputs));
     INVALID("sizes beyond 64 bits", d->shape[0] = (uint64_t)1 << 62);
+    INVALID("2^63 bytes", d->shape[0] = (uint64_t)1 << 61);
     INVALID("a dimension of 0", d->shape[0] = 0);
     INVALID("elements of OUT in one place", d->out_strides[0] = 0);
     INVALID("a negative stride", d->out_strides[0] = -1);
+    UNKNOWN("a reserved field of an input", (q->inputs[0].reserved = 1, d->inputs = q->inputs));
     INVALID("no value", (d->input_count = d->instruction_count = 0, d->op.operands = CEK_BIT(CEK_POINTWISE_OUT)));
     INVALID("an input without its operand", d->op.operands &= ~CEK_BIT(1));
     INVALID("an operand without its input", d->op.operands |= CEK_BIT(2));
@@ -102,6 +136,7 @@ static void pointwise_shapes(spec_state *s, const spec_problem *p, spec_problem 
     INVALID("instructions of no size", d->instruction_size = 0);
     UNKNOWN("an unknown instruction", (q->instructions[0].code = 999, d->instructions = q->instructions));
     INVALID("a value that comes later", (q->instructions[0].a = 7, d->instructions = q->instructions));
+    INVALID("its own value", (q->instructions[0].a = d->input_count, d->instructions = q->instructions));
     INVALID("a third value where two are read", (q->instructions[0].c = 1, d->instructions = q->instructions));
     INVALID("a third value that comes later",
             (q->instructions[0].code = CEK_PW_SELECT, q->instructions[0].c = 7, d->instructions = q->instructions));
@@ -109,6 +144,13 @@ static void pointwise_shapes(spec_state *s, const spec_problem *p, spec_problem 
     INVALID("BATCH in a chain without VALID", d->op.operands |= CEK_BIT(CEK_POINTWISE_BATCH));
     INVALID("VALID in samples of no rows",
             (q->instructions[0].code = CEK_PW_VALID, q->instructions[0].b = 0, d->instructions = q->instructions));
+    cek_op *whole = NULL;
+    *q = *p;
+    d->out_type = CEK_I32;
+    if (s->plugin->op_create(s->dev, &d->op, NULL, &whole) == CEK_OK) {
+        s->plugin->op_destroy(whole);
+        INVALID("integers that accumulate", (d->out_type = CEK_I32, d->op.accumulate = CEK_BIT(CEK_POINTWISE_OUT)));
+    }
     INVALID("a negative stride of an input", (q->inputs[0].strides[0] = -1, d->inputs = q->inputs));
 }
 
@@ -158,6 +200,7 @@ static void cross_entropy_shapes(spec_state *s, const spec_problem *p, spec_prob
     INVALID("no rows", d->rows = 0);
     INVALID("no classes", d->classes = 0);
     INVALID("rows_per_sample = 0", d->rows_per_sample = 0);
+    UNKNOWN("a reserved field", d->reserved = 1);
     INVALID("a gradient without STEP", d->op.operands &= ~CEK_BIT(CEK_CROSS_ENTROPY_STEP));
     INVALID("no output", d->op.operands &= ~(CEK_BIT(CEK_CROSS_ENTROPY_DLOGITS) | CEK_BIT(CEK_CROSS_ENTROPY_LOSS) |
                                              CEK_BIT(CEK_CROSS_ENTROPY_CORRECT)));
@@ -169,12 +212,13 @@ static void squared_error_shapes(spec_state *s, const spec_problem *p, spec_prob
     INVALID("no rows", d->rows = 0);
     INVALID("no columns", d->columns = 0);
     INVALID("rows_per_sample = 0", d->rows_per_sample = 0);
+    UNKNOWN("a reserved field", d->reserved = 1);
     INVALID("a gradient without STEP", d->op.operands &= ~CEK_BIT(CEK_SQUARED_ERROR_STEP));
 }
 
 static void random_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
 {
-    if (q->desc.op.kind == CEK_OP_DROPOUT) {
+    if (p->desc.op.kind == CEK_OP_DROPOUT) {
         cek_dropout_desc *d = &q->desc.dropout;
         INVALID("no rows", d->rows = 0);
         INVALID("rows_per_sample = 0", d->rows_per_sample = 0);
@@ -183,6 +227,7 @@ static void random_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
         cek_random_desc *d = &q->desc.random;
         INVALID("no columns", d->columns = 0);
         INVALID("rows_per_sample = 0", d->rows_per_sample = 0);
+        UNKNOWN("a reserved field", d->reserved = 1);
         UNKNOWN("an unknown distribution", d->distribution = 99);
     }
 }
@@ -201,6 +246,12 @@ static void optimizer_shapes(spec_state *s, const spec_problem *p, spec_problem 
     INVALID("ranges over each other",
             (q->ranges[0].end = 20, q->ranges[1] = (cek_param_range){ .begin = 10, .end = 30 }, d->range_count = 2,
              d->ranges = q->ranges));
+    UNKNOWN("a reserved field of a range", (q->ranges[0].reserved = 1, d->ranges = q->ranges));
+    INVALID("momentum of Adam", d->momentum = 0.9);
+    INVALID("decay of Adam", d->decay = 0.9);
+    INVALID("epsilon of SGD",
+            (d->algorithm = CEK_OPTIMIZER_SGD, d->op.operands &= ~(CEK_BIT(CEK_OPTIMIZER_M) | CEK_BIT(CEK_OPTIMIZER_V)),
+             d->epsilon = 1e-8));
     INVALID("Adam without V", d->op.operands &= ~CEK_BIT(CEK_OPTIMIZER_V));
     UNKNOWN("an unknown algorithm", d->algorithm = 99);
     UNKNOWN("an unknown flag of its own", d->flags |= 1u << 31);
@@ -211,6 +262,7 @@ static void copy_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
     cek_copy_desc *d = &q->desc.copy;
     INVALID("rank 0", d->rank = 0);
     INVALID("a dimension of 0", d->shape[0] = 0);
+    UNKNOWN("a reserved field", d->reserved = 1);
     INVALID("elements of Y in one place", d->y_strides[1] = 0);
     INVALID("a size beyond rank", d->shape[CEK_RANK_MAX - 1] = 1);
     INVALID("a stride of X beyond rank", d->x_strides[CEK_RANK_MAX - 1] = 1);

@@ -140,6 +140,46 @@ static void queues_at_once(spec_state *s, const spec_kind *kind, const char *tex
     free(w);
 }
 
+/* Fills of a pattern of 2 bytes, of commands of a later version; and what is refused. */
+static void command_forms(spec_state *s, const spec_buffer *b)
+{
+    const cek_plugin *p = s->plugin;
+    struct {
+        cek_cmd known;
+        uint64_t later;
+    } grown[2] = {
+        { .known = { .kind = CEK_CMD_FILL,
+                     .dst = spec_buffer_ref(b),
+                     .bytes = 8,
+                     .pattern = 0x99995566u,
+                     .pattern_bytes = 2 } },
+        { .known = { .kind = CEK_CMD_FILL,
+                     .dst = { b->mem, b->offset + 8 },
+                     .bytes = 1,
+                     .pattern = 0x99999977u,
+                     .pattern_bytes = 1 } },
+    };
+    cek_cmd outside = grown[0].known, odd = grown[0].known;
+    uint8_t bytes[10];
+    cek_cmdbuf *buffer = NULL;
+    if (EXPECT_OK(p->cmdbuf_create(s->dev, &grown[0].known, 2, sizeof grown[0], &buffer))) {
+        if (EXPECT_OK(p->cmdbuf_run(s->queue, buffer)) &&
+            EXPECT_OK(p->download(s->queue, bytes, spec_buffer_ref(b), sizeof bytes)) && spec_sync(s, s->queue))
+            REQUIRE(bytes[0] == 0x66 && bytes[1] == 0x55 && bytes[2] == 0x66 && bytes[7] == 0x55 && bytes[8] == 0x77,
+                    "a fill of a command buffer repeats the low bytes of its pattern");
+        p->cmdbuf_destroy(buffer);
+    }
+    outside.dst.offset = b->total - 4;
+    odd.pattern_bytes = 3;
+    EXPECT(CEK_INVALID, p->cmdbuf_create(s->dev, &outside, 1, sizeof outside, &buffer),
+           "with a fill that ends behind its memory");
+    REQUIRE(!buffer, "what fails leaves its output NULL");
+    EXPECT(CEK_INVALID, p->cmdbuf_create(s->dev, &odd, 1, sizeof odd, &buffer), "with a pattern of 3 bytes");
+    grown[1].later = 1;
+    EXPECT(CEK_UNSUPPORTED, p->cmdbuf_create(s->dev, &grown[0].known, 2, sizeof grown[0], &buffer),
+           "with a non-zero byte beyond a command");
+}
+
 /* A fill, a copy and a product in one call; twice, the second time on other data. */
 static void command_buffer(spec_state *s)
 {
@@ -177,13 +217,20 @@ static void command_buffer(spec_state *s)
         s->unsupported = st == CEK_UNSUPPORTED;
         if (!s->unsupported && spec_expect(s, "cmdbuf_create", st, CEK_OK, "%s", "")) {
             memset(cmds, 0, sizeof cmds); /* everything was copied */
-            for (int run = 0; run < 2; run++)
-                if (EXPECT_OK(p->cmdbuf_run(s->queue, buffer)) && spec_buffer_download(s, &copy, s->queue) &&
+            const float *got = (const float *)(const void *)spec_buffer_contents(&copy),
+                        *once = (const float *)(const void *)spec_buffer_contents(&job.buffer[CEK_GEMM_C]);
+            for (int run = 0; run < 2; run++) {
+                for (uint32_t i = 0; run && i < 7 * 11; i++) /* of -A the product is the other */
+                    spec_buffer_contents(&job.buffer[CEK_GEMM_A])[4 * i + 3] ^= 0x80;
+                if (spec_buffer_upload(s, &job.buffer[CEK_GEMM_A], s->queue) &&
+                    EXPECT_OK(p->cmdbuf_run(s->queue, buffer)) && spec_buffer_download(s, &copy, s->queue) &&
                     spec_sync(s, s->queue))
-                    REQUIRE(!memcmp(spec_buffer_contents(&copy), spec_buffer_contents(&job.buffer[CEK_GEMM_C]),
-                                    7 * 9 * 4),
-                            "a command buffer does what its commands would, on the data of each run");
+                    for (uint32_t i = 0; i < 7 * 9; i++)
+                        REQUIRE(got[i] == (run ? -once[i] : once[i]),
+                                "a command buffer does what its commands would, on the data of each run");
+            }
             p->cmdbuf_destroy(buffer);
+            command_forms(s, &copy);
             cek_cmd unknown = { .kind = 99 };
             EXPECT(CEK_UNSUPPORTED, p->cmdbuf_create(s->dev, &unknown, 1, sizeof unknown, &buffer),
                    "with an unknown kind");

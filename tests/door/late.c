@@ -11,6 +11,10 @@
  *                   forgets     a lost device is well again when it is asked
  *                   amnesia     the first failure of a queue is told once
  *                   elements    arrays of elements that are too small are taken
+ *                   outer       a product of one level of a batch has to say so
+ *                   together    what is added to one output is added to the other
+ *                   lenient     a flag that nobody knows is overlooked
+ *                   planar      averages over other than planes count the padding
  *                   feverish    sensors tell more work than there is time
  *                   mumbling    and a number that they say is unknown
  *
@@ -375,11 +379,43 @@ static cek_status event_elapsed(cek_event *start, cek_event *end, uint64_t *ns)
 
 /* ---- operations ---- */
 
+/* A descriptor as it is misread. */
+typedef union misread {
+    cek_op_desc op;
+    cek_gemm_desc gemm;
+    cek_pool_desc pool;
+} misread;
+
+/* False: it is refused. */
+static bool read_wrongly(const cek_dev *dev, misread *d)
+{
+    const uint32_t both = CEK_BIT(CEK_GEMM_C) | CEK_BIT(CEK_GEMM_A_SUM);
+    const bool pools = d->op.kind == CEK_OP_POOL_FORWARD || d->op.kind == CEK_OP_POOL_BACKWARD;
+    if (breaks(dev, "outer") && d->op.kind == CEK_OP_GEMM && d->gemm.outer == 0)
+        return false;
+    if (breaks(dev, "together") && d->op.kind == CEK_OP_GEMM && d->op.accumulate & both)
+        d->op.accumulate |= d->op.operands & both;
+    if (breaks(dev, "lenient"))
+        d->op.flags &= ~(1u << 5);
+    if (breaks(dev, "planar") && pools && d->pool.mode == CEK_POOL_AVERAGE && d->pool.spatial != 2)
+        d->pool.flags |= CEK_POOL_COUNT_PAD;
+    return true;
+}
+
 /* As a plugin would that copies the smaller of both sizes into zeros. */
 static cek_status op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *info, cek_op **out)
 {
     *out = NULL;
     READY(dev);
+    misread wrong;
+    if (desc->size >= sizeof desc->size && desc->size <= sizeof wrong) {
+        memcpy(&wrong, desc, desc->size);
+        if (desc->size >= sizeof wrong.op) {
+            if (!read_wrongly(dev, &wrong))
+                return CEK_INVALID;
+            desc = &wrong.op;
+        }
+    }
     cek_pointwise_desc taken = { .rank = 0 };
     const uint32_t size = sizeof(cek_pointwise_input);
     if (!breaks(dev, "elements") || desc->kind != CEK_OP_POINTWISE || desc->size < sizeof taken)
