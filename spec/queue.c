@@ -195,6 +195,7 @@ static void elapsed(spec_state *s)
             EXPECT_OK(s->plugin->event_record(q, end)) && EXPECT_OK(s->plugin->event_sync(end, s->timeout_ns)) &&
             EXPECT_OK(s->plugin->event_elapsed(start, end, &ns)))
             REQUIRE(ns >= 75000000, "of a record that is repeated the latest counts");
+        EXPECT(CEK_INVALID, s->plugin->event_elapsed(end, start, &ns), "to an event that happened before");
         EXPECT(CEK_INVALID, s->plugin->event_elapsed(plain, end, &ns), "of an event without CEK_EVENT_TIMING");
         EXPECT_OK(s->plugin->event_record(q, plain));
         EXPECT_OK(s->plugin->event_sync(plain, s->timeout_ns));

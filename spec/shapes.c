@@ -96,6 +96,7 @@ static void pool_shapes(spec_state *s, const spec_problem *p, spec_problem *q)
     INVALID("a window wholly in the padding",
             (d->in[0] = 3, d->kernel[0] = 2, d->stride[0] = 4, d->pad_lo[0] = 0, d->pad_hi[0] = 3));
     INVALID("padding behind as large as the kernel", d->pad_hi[0] = d->kernel[0]);
+    INVALID("padding that counts in maxima", (d->mode = CEK_POOL_MAX, d->flags |= CEK_POOL_COUNT_PAD));
     UNKNOWN("an unknown mode", d->mode = 99);
     UNKNOWN("an unknown flag of its own", d->flags |= 1u << 31);
     if (q->desc.op.kind == CEK_OP_POOL_FORWARD) {
@@ -249,6 +250,9 @@ static void optimizer_shapes(spec_state *s, const spec_problem *p, spec_problem 
     UNKNOWN("a reserved field of a range", (q->ranges[0].reserved = 1, d->ranges = q->ranges));
     INVALID("momentum of Adam", d->momentum = 0.9);
     INVALID("decay of Adam", d->decay = 0.9);
+    INVALID("Nesterov without momentum",
+            (d->algorithm = CEK_OPTIMIZER_SGD, d->op.operands &= ~(CEK_BIT(CEK_OPTIMIZER_M) | CEK_BIT(CEK_OPTIMIZER_V)),
+             d->epsilon = 0, d->flags = CEK_OPTIMIZER_NESTEROV));
     INVALID("epsilon of SGD",
             (d->algorithm = CEK_OPTIMIZER_SGD, d->op.operands &= ~(CEK_BIT(CEK_OPTIMIZER_M) | CEK_BIT(CEK_OPTIMIZER_V)),
              d->epsilon = 1e-8));

@@ -711,10 +711,10 @@ typedef struct cek_conv_desc {
 
 /* Pooling over NHWC images: out[i] = (in[i] + pad_lo[i] + pad_hi[i] - kernel[i]) / stride[i] + 1.
  * Maximum: padding never wins, NaN does, and ties go to the first in row-major scan order. Average:
- * the divisor is the whole kernel with CEK_POOL_COUNT_PAD (PyTorch's default), else the positions
- * inside the image. Global pooling is kernel = in. A window that lies wholly in the padding is
- * CEK_INVALID, and pad < kernel; more than half a kernel, which PyTorch refuses, is fine. Maximum
- * forward writes RESERVE only if the slot is given (training); backward needs it and `forward`.
+ * the divisor is the whole kernel with CEK_POOL_COUNT_PAD (PyTorch's default; of averages alone),
+ * else the positions inside the image. Global pooling is kernel = in. A window that lies wholly in
+ * the padding is CEK_INVALID, and pad < kernel; more than half a kernel, which PyTorch refuses, is
+ * fine. Maximum forward writes RESERVE only if the slot is given (training); backward needs it and `forward`.
  * backward: DX gets the sum of what each window sends to it; positions that no window reads get 0.
  * Types: x = y f32 required; f64, f16, bf16 optional. 1 to 3 spatial dimensions required. */
 typedef struct cek_pool_desc {
@@ -1043,7 +1043,7 @@ typedef struct cek_random_desc {
  * optional; LOW (a rounded copy of the new parameters) f16 or bf16 optional. */
 enum { CEK_OPTIMIZER_SGD = 1, CEK_OPTIMIZER_ADAM = 2, CEK_OPTIMIZER_RMSPROP = 3, CEK_OPTIMIZER_ADAGRAD = 4 };
 enum {
-    CEK_OPTIMIZER_NESTEROV = 1u << 0,  /* SGD */
+    CEK_OPTIMIZER_NESTEROV = 1u << 0,  /* SGD with momentum */
     CEK_OPTIMIZER_DECOUPLED = 1u << 1, /* Adam */
     CEK_OPTIMIZER_CENTERED = 1u << 2   /* RMSprop */
 };
@@ -1243,7 +1243,8 @@ typedef struct cek_plugin {
     cek_status (*event_status)(cek_event *event, char *text, uint64_t cap);
     /* event_elapsed - device time from the completion of start to that of end: events with
      * CEK_EVENT_TIMING (else CEK_INVALID) recorded in queues with CEK_QUEUE_TIMING (else
-     * CEK_UNSUPPORTED is allowed). CEK_NOT_READY before both have happened. */
+     * CEK_UNSUPPORTED is allowed). CEK_NOT_READY before both have happened; an end that happened
+     * before its start is CEK_INVALID. */
     cek_status (*event_elapsed)(cek_event *start, cek_event *end, uint64_t *ns);
 
     /* [I] Operations, section 7. `info` may be NULL. */
