@@ -285,8 +285,8 @@ static void plan_packed(const gemm_desc *desc, const cpu_config *config, int wor
     if (out->vector || p->thin || p->n == 0 || p->k == 0 || (desc->batch > 1 && desc->b.batch_stride != 0))
         return;
     plan_one(desc, config, workers, 0, p->sizes.kc, &packed);
-    /* to what C holds sums of blocks are added one by one, or all together */
-    const int adds_otherwise = desc->accumulate && packed.product.in_place != p->in_place;
+    /* to what C holds sums of several blocks are added one by one, or all together */
+    const int adds_otherwise = desc->accumulate && packed.product.in_place != p->in_place && p->k > p->sizes.kc;
     if (adds_otherwise || packed.product.cost > packed_pays * p->cost)
         return;
     product_name(&packed);
