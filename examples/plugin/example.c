@@ -417,7 +417,9 @@ static cek_status event_elapsed(cek_event *start, cek_event *end, uint64_t *ns)
         return fail(start->dev->instance, CEK_INVALID, "example: an event made without CEK_EVENT_TIMING");
     if (event_query(start) != CEK_OK || event_query(end) != CEK_OK)
         return CEK_INVALID;
-    *ns = end->ns > start->ns ? end->ns - start->ns : 0;
+    if (end->ns < start->ns)
+        return fail(start->dev->instance, CEK_INVALID, "example: the end is before the start");
+    *ns = end->ns - start->ns;
     return CEK_OK;
 }
 
