@@ -49,48 +49,19 @@ static const spec_case copy_cases[] = {
     OPTIONAL("300:fromi32:wide", SPEC_T_LOW | SPEC_T(F64) | SPEC_T(U8), SPEC_F(WHOLE)),
 };
 
-/* Values around what matters to the small types: ties, the largest of each, beyond it, zeros of
- * both signs. */
+/* Values around what matters to the small types: ties (the last two but for a bit that f32 does not hold), the largest
+ * of each, beyond it, zeros of both signs. */
 static void fill_wide(spec_operand *x)
 {
-    static const double marks[] = { 0.5,
-                                    1.5,
-                                    2.5,
-                                    -0.5,
-                                    -1.5,
-                                    254.5,
-                                    255.5,
-                                    256,
-                                    -1,
-                                    2049,
-                                    2051,
-                                    65504,
-                                    65519,
-                                    65520,
-                                    -65520,
-                                    1e6,
-                                    -1e6,
-                                    257,
-                                    259,
-                                    0x1.01p0,
-                                    0x1.03p0,
-                                    0x1p-15,
-                                    0x1.8p-24,
-                                    0x1p-25,
-                                    0x1.0020000001p0,
-                                    0x1.01000000001p0, /* ties of f16 and bf16, but for a bit that f32 does not hold */
-                                    2147483647.0,
-                                    -2147483648.0,
-                                    4e9,
-                                    -4e9,
-                                    1e38,
-                                    3.3961e38,
-                                    16777217,
-                                    33554434,
-                                    0,
-                                    -0.0,
-                                    6e-8,
-                                    1e-40 };
+    /* clang-format off */
+    static const double marks[] = { 0.5,          1.5,           2.5,      -0.5,    -1.5,      254.5,
+                                    255.5,        256,           -1,       2049,    2051,      65504,
+                                    65519,        65520,         -65520,   1e6,     -1e6,      257,
+                                    259,          0x1.01p0,      0x1.03p0, 0x1p-15, 0x1.8p-24, 0x1p-25,
+                                    2147483647.0, -2147483648.0, 4e9,      -4e9,    1e38,      3.3961e38,
+                                    16777217,     33554434,      0,        -0.0,    6e-8,      1e-40,
+                                    0x1.0020000001p0, 0x1.01000000001p0 };
+    /* clang-format on */
     for (uint64_t i = 0; i < x->count; i++)
         if (i % 3 == 0)
             x->value[i] = spec_round(marks[i / 3 % (sizeof marks / sizeof *marks)], x->type);

@@ -29,25 +29,15 @@ cek_status cek__options_take(const char *what, void *to, size_t known, const voi
     return CEK_OK;
 }
 
-cek_status cek__results_check(const char *what, const void *out)
+cek_status cek__results_clear(const char *what, void *out)
 {
     uint32_t given;
 
     memcpy(&given, out, sizeof given);
     if (given < sizeof given || given > SIZE_MAX_SEEN)
         return cek__fail(CEK_INVALID, "%s: the result's size (%" PRIu32 ") was not set", what, given);
+    memset((char *)out + sizeof given, 0, given - sizeof given);
     return CEK_OK;
-}
-
-cek_status cek__results_clear(const char *what, void *out)
-{
-    const cek_status st = cek__results_check(what, out);
-    uint32_t given;
-
-    memcpy(&given, out, sizeof given);
-    if (st == CEK_OK)
-        memset((char *)out + sizeof given, 0, given - sizeof given);
-    return st;
 }
 
 void cek__results_give(void *out, const void *full, size_t known)

@@ -17,10 +17,8 @@
 CEK__SHARED CEK__CHECKED cek_status cek__options_take(const char *what, void *to, size_t known, const void *from);
 
 /* The other direction: `out` starts with its uint32_t size, which the caller has set, and gets at
- * most that many bytes of `full`, `known` bytes long. Checked first, where a failure must have done
- * nothing. */
-CEK__SHARED CEK__CHECKED cek_status cek__results_check(const char *what, const void *out);
-/* Checked, and then 0 but for the size, as a failure leaves it. */
+ * most that many bytes of `full`, `known` bytes long. Checked first, and then 0 but for the size, as a failure leaves
+ * it. */
 CEK__SHARED CEK__CHECKED cek_status cek__results_clear(const char *what, void *out);
 CEK__SHARED void cek__results_give(void *out, const void *full, size_t known);
 

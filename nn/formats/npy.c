@@ -22,7 +22,7 @@ cek_status cek_npy_read(const char *path, cek_dtype type, cek_npy *out)
 
     CEK__NOT_NULL(path);
     CEK__NOT_NULL(out);
-    CEK_TRY(cek__results_check("cek_npy_read", out));
+    CEK_TRY(cek__results_clear("cek_npy_read", out));
     if (out->size < offsetof(cek_npy, data) + sizeof out->data)
         CEK_FAIL(CEK_INVALID, "cek_npy_read: a result of %u bytes has no room for the elements", out->size);
     if (type != CEK_DTYPE_NONE && type != CEK_F32 && type != CEK_I32 && type != CEK_U8)

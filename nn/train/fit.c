@@ -277,6 +277,8 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
     cek_loader_options lo = { .size = sizeof lo };
     CEK__NOT_NULL_AS(t, trainer);
     CEK__NOT_NULL(train);
+    if (last)
+        CEK_TRY(cek__results_clear("cek_trainer_fit", last));
     CEK_TRY(cek__options_take("cek_trainer_fit", &o, sizeof o, options));
     if (o.pin > CEK_PIN_NO)
         CEK_FAIL(CEK_INVALID, "cek_trainer_fit: pin is %u, there are CEK_PIN_AUTO, _YES and _NO", o.pin);
@@ -284,8 +286,6 @@ cek_status cek_trainer_fit(cek_trainer *t, const cek_dataset *train, const cek_f
     if (o.pin == CEK_PIN_YES || (o.pin == CEK_PIN_AUTO && cek__replica_is_inline(t->team.replicas[0])))
         lo.pin_for = cek__replica_device(t->team.replicas[0]);
     lo.prefetch = o.prefetch;
-    if (last)
-        CEK_TRY(cek__results_clear("cek_trainer_fit", last));
     if (o.epochs < 0 || o.max_steps < 0)
         CEK_FAIL(CEK_INVALID, "cek_trainer_fit: %lld epochs and at most %lld steps", (long long)o.epochs,
                  (long long)o.max_steps);

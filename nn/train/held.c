@@ -35,9 +35,9 @@ cek_status cek_trainer_backward(cek_trainer *t, const cek_batch *batch, cek_step
 
     CEK__NOT_NULL_AS(t, trainer);
     CEK__NOT_NULL(batch);
-    CEK_TRY(cek__trainer_usable(t));
     if (result)
         CEK_TRY(cek__results_clear("cek_trainer_backward", result));
+    CEK_TRY(cek__trainer_usable(t));
     if (cek_trainer_uncollected(t) > 0)
         CEK_FAIL(CEK_INVALID, "cek_trainer_backward: %zu steps are submitted and not collected",
                  cek_trainer_uncollected(t));

@@ -411,9 +411,9 @@ cek_status cek_trainer_collect(cek_trainer *t, cek_step_result *result)
 {
     cek_status st;
     CEK__NOT_NULL_AS(t, trainer);
-    CEK_TRY(cek__trainer_usable(t));
     if (result)
         CEK_TRY(cek__results_clear("cek_trainer_collect", result));
+    CEK_TRY(cek__trainer_usable(t));
     if (cek_trainer_uncollected(t) == 0)
         CEK_FAIL(CEK_INVALID, "cek_trainer_collect: no step is submitted");
     return cek__trainer_collect(t, result);
@@ -426,9 +426,9 @@ cek_status cek_trainer_step(cek_trainer *t, const cek_batch *batch, cek_step_res
     cek_status st;
     CEK__NOT_NULL_AS(t, trainer);
     CEK__NOT_NULL(batch);
-    CEK_TRY(cek__trainer_usable(t));
     if (result)
         CEK_TRY(cek__results_clear("cek_trainer_step", result));
+    CEK_TRY(cek__trainer_usable(t));
     if (cek_trainer_uncollected(t) > 0)
         CEK_FAIL(CEK_INVALID, "cek_trainer_step: %zu steps are submitted and not collected",
                  cek_trainer_uncollected(t));

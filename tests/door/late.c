@@ -408,13 +408,11 @@ static cek_status op_create(cek_dev *dev, const cek_op_desc *desc, cek_op_info *
     *out = NULL;
     READY(dev);
     misread wrong;
-    if (desc->size >= sizeof desc->size && desc->size <= sizeof wrong) {
+    if (desc->size >= sizeof wrong.op && desc->size <= sizeof wrong) {
         memcpy(&wrong, desc, desc->size);
-        if (desc->size >= sizeof wrong.op) {
-            if (!read_wrongly(dev, &wrong))
-                return CEK_INVALID;
-            desc = &wrong.op;
-        }
+        if (!read_wrongly(dev, &wrong))
+            return CEK_INVALID;
+        desc = &wrong.op;
     }
     cek_pointwise_desc taken = { .rank = 0 };
     const uint32_t size = sizeof(cek_pointwise_input);

@@ -246,6 +246,7 @@ START_TEST(a_lost_device_ends_the_step_and_names_itself)
 {
     bench b;
     cek_batch batch;
+    cek_step_result result;
     cek_status st = CEK_OK;
     cek_trainer_options o = options_small();
     setenv("CEKERNELS_SIM_DEVICES", "2", 1);
@@ -259,6 +260,9 @@ START_TEST(a_lost_device_ends_the_step_and_names_itself)
     ck_assert_msg(st == CEK_DEVICE_LOST, "%s: %s", cek_status_name(st), cek_error_text());
     ck_assert_msg(strstr(cek_error_text(), "sim:1") != NULL, "%s", cek_error_text());
     ck_assert_uint_eq(cek_trainer_pull(b.trainer), CEK_DEVICE_LOST);
+    result = (cek_step_result){ .size = sizeof result, .step = 99 };
+    ck_assert_uint_eq(cek_trainer_step(b.trainer, &batch, &result), CEK_DEVICE_LOST);
+    ck_assert_int_eq(result.step, 0);
     ck_assert_uint_eq(cek_trainer_set_rate(b.trainer, 0, 0.1), CEK_DEVICE_LOST);
     ck_assert_uint_eq(cek_trainer_end_epoch(b.trainer, 1), CEK_DEVICE_LOST);
     ck_assert_uint_eq(cek_trainer_use_average(b.trainer, true), CEK_DEVICE_LOST);

@@ -18,9 +18,11 @@ static cek_dataset *dataset_make(void)
     return set;
 }
 
-static void stop_after_three(void *user, const cek_step_result *result)
+static int64_t stop_at;
+
+static void stop_there(void *user, const cek_step_result *result)
 {
-    if (result->step == 3)
+    if (result->step == stop_at)
         cek_trainer_request_stop(user);
 }
 
@@ -29,12 +31,15 @@ START_TEST(a_request_to_stop_ends_the_fit_between_two_steps)
     bench b;
     cek_dataset *set;
     cek_trainer_options o = options_small();
-    cek_fit_options f = { .size = sizeof f, .epochs = 10, .on_step = stop_after_three };
+    cek_fit_options f = { .size = sizeof f, .epochs = 10, .on_step = stop_there };
+    cek_epoch_result last = { .size = sizeof last, .epoch = 42 };
+    stop_at = _i ? 9 : 3; /* of six an epoch: the first one ends, or none does */
     o.batch = 16;
     bench_open(&b, "2", "cpu", &o);
     f.user = b.trainer;
     set = dataset_make();
-    ck_assert_uint_eq(cek_trainer_fit(b.trainer, set, &f, NULL), CEK_CANCELLED);
+    ck_assert_uint_eq(cek_trainer_fit(b.trainer, set, &f, &last), CEK_CANCELLED);
+    ck_assert_int_eq(last.epoch, _i);
     ok(cek_trainer_pull(b.trainer));
     cek_dataset_free(set);
     bench_close(&b);
@@ -268,6 +273,14 @@ START_TEST(a_fit_that_is_refused_takes_nothing)
     ok(cek_trainer_use_average(b.trainer, false));
     ok(cek_trainer_evaluate(b.trainer, set, &again));
     ck_assert_double_ne(again.loss, averaged.loss);
+    /* One that is not begins with the parameters, and leaves them in use. */
+    ok(cek_trainer_use_average(b.trainer, true));
+    f.prefetch = 0;
+    ok(cek_trainer_fit(b.trainer, set, &f, NULL));
+    ok(cek_trainer_evaluate(b.trainer, set, &averaged));
+    ok(cek_trainer_use_average(b.trainer, false));
+    ok(cek_trainer_evaluate(b.trainer, set, &again));
+    ck_assert_double_eq(again.loss, averaged.loss);
     cek_dataset_free(set);
     bench_close(&b);
 }
@@ -317,7 +330,7 @@ int main(void)
 
     tcase_add_test(tc, devices_that_work_beside_the_host_train_and_predict_the_same);
     tcase_add_test(tc, a_data_set_of_other_samples_is_refused_by_a_predictor);
-    tcase_add_test(tc, a_request_to_stop_ends_the_fit_between_two_steps);
+    tcase_add_loop_test(tc, a_request_to_stop_ends_the_fit_between_two_steps, 0, 2);
     tcase_add_test(tc, the_last_batch_is_dropped_where_it_is_short_also_where_it_is_the_only_one);
     tcase_add_test(tc, a_trainer_outlives_the_engine_that_it_was_made_of);
     tcase_add_test(tc, a_predictor_takes_images_with_their_channels_last_and_gives_them_first);
