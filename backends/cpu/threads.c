@@ -9,6 +9,9 @@
  * job lies beside the word, and is written only while no task is left and nobody inside: to give a task to a core that
  * spins costs the way of one cache line, and to learn that it is done the way back.
  *
+ * Who has a task by that word has the next of his share, or where his is used up, of another's: so the same tasks of
+ * runs that follow each other mostly meet the core whose caches hold what they read and write.
+ *
  * A helper whose core other processes take may be in the middle of the last task, not running, for as long as the
  * kernel gives them, while the caller that waits for it leaves its own core idle. So a caller that waits for long looks
  * at the processor time of the helpers inside, and changes places with one that got none.
@@ -38,6 +41,7 @@ enum {
     WAKE_CALLER = 2,
     WAKE_GUESTS = 4, /* futex bit sets: who sleeps */
     WORKERS_MAX = 4096,
+    TASKS_MAX = INT32_MAX - WORKERS_MAX, /* of a run: workers may ask once more each */
     /* Kernels take 32 KiB at most; the rest is for the C library, which keeps thread-local memory there, and for
      * sanitizers. */
     STACK_BYTES = 1 << 20,
@@ -49,6 +53,7 @@ enum {
      * places take, a twentieth of what the kernel gives another process at once (3 to 4 ms). */
     LOOK_NS = 150000,
     LINES = 128, /* two cache lines: some processors fetch them in pairs */
+    SHARES = 23, /* as many as fit there beside a run */
 };
 
 /* A run: in the upper half tasks that nobody has yet, negative once they were asked for in vain; in the lower half the
@@ -78,16 +83,20 @@ typedef struct helper {
 struct cpu_threads {
     /* passes between cores in every run */
     _Alignas(LINES) _Atomic uint64_t run;
-    int64_t end; /* tasks of the run have the numbers in front of it */
+    int64_t begin; /* the number of the first task */
     cpu_task *fn;
     void *arg;
+    int32_t tasks;
+    _Atomic int32_t few_taken[SHARES];
     /* hardly ever changes */
     _Alignas(LINES) _Atomic uint32_t sleepers; /* helpers in, or on the way into, the futex */
     _Atomic uint32_t guests_asleep;
     _Atomic uint32_t caller_sleeps;
     _Atomic uint32_t stop;
     int64_t spin_ns;
-    int workers, started; /* guests among them */
+    int workers, started;   /* guests among them */
+    int owners;             /* of shares: all but guests */
+    _Atomic int32_t *taken; /* [owners]: how many tasks of a share were, or more than there are */
     const cpu_lender *lender;
     pid_t pid;
     int free_cpu; /* the CPU left to the caller; -1 = helpers are not pinned */
@@ -188,14 +197,40 @@ static void guests_call(cpu_threads *threads)
         futex_wake(upper_half(&threads->run), WAKE_GUESTS);
 }
 
-/* Executes the task that is the `left`-th last, and others until none is left or the core is needed. */
+/* Where a share of the run's tasks begins, and the one before it ends. */
+static int32_t share_begin(const cpu_threads *threads, int owner)
+{
+    return (int32_t)((int64_t)threads->tasks * owner / threads->owners);
+}
+
+/* A task of a share, or -1: all are taken. */
+static int32_t share_take(cpu_threads *threads, int owner)
+{
+    const int32_t begin = share_begin(threads, owner), end = share_begin(threads, owner + 1);
+    _Atomic int32_t *taken = &threads->taken[owner];
+    if (atomic_load_explicit(taken, memory_order_relaxed) >= end - begin)
+        return -1;
+    const int32_t n = atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
+    return n >= end - begin ? -1 : owner % 2 ? end - 1 - n : begin + n;
+}
+
+/* The task of one who has any, and finds it: no more come than there are tasks. */
+static int64_t task_take(cpu_threads *threads, int worker)
+{
+    int owner = worker % threads->owners;
+    int32_t task;
+    while ((task = share_take(threads, owner)) < 0)
+        owner = owner + 1 < threads->owners ? owner + 1 : 0;
+    return threads->begin + task;
+}
+
+/* Executes a task, if any were left when it was asked for, and others until none is left or the core is needed. */
 static void drain(cpu_threads *threads, int32_t left, int worker, const cpu_lender *from)
 {
     cpu_task *const fn = threads->fn;
     void *const arg = threads->arg;
-    const int64_t end = threads->end;
     while (left > 0) {
-        fn(arg, end - left, worker);
+        fn(arg, task_take(threads, worker), worker);
         if (worker == 0)
             guests_call(threads);
         if (is_needed(from))
@@ -316,6 +351,9 @@ static void places_leave(cpu_threads *threads, int waited)
 static void run_open(cpu_threads *threads, int32_t tasks)
 {
     make_way(threads);
+    threads->tasks = tasks;
+    for (int i = 0; i < threads->owners; i++)
+        atomic_store_explicit(&threads->taken[i], 0, memory_order_relaxed);
     atomic_store_explicit(&threads->run, (uint64_t)(tasks - 1) * ONE_TASK, memory_order_release);
     if (atomic_load_explicit(&threads->sleepers, memory_order_relaxed))
         futex_wake(upper_half(&threads->run), WAKE_HELPERS);
@@ -354,11 +392,11 @@ static int run_shared(cpu_threads *threads, int64_t tasks, cpu_task *fn, void *a
     int stalled = 0;
     threads->fn = fn;
     threads->arg = arg;
-    for (int64_t begin = 0; begin < tasks; begin = threads->end) {
-        const int32_t some = tasks - begin < INT32_MAX ? (int32_t)(tasks - begin) : INT32_MAX;
-        threads->end = begin + some;
-        run_open(threads, some);
-        drain(threads, some, 0, NULL);
+    for (int64_t begin = 0, some; begin < tasks; begin += some) {
+        some = tasks - begin < TASKS_MAX ? tasks - begin : TASKS_MAX;
+        threads->begin = begin;
+        run_open(threads, (int32_t)some);
+        drain(threads, (int32_t)some, 0, NULL);
         stalled |= run_end(threads);
     }
     return stalled;
@@ -479,12 +517,15 @@ int cek__threads_create_borrowing(int workers, const int *cpus, int n_cpus, cons
     if (workers < 1 || guests < 0 || workers > WORKERS_MAX - guests)
         return EINVAL;
     workers += guests;
-    const size_t bytes = sizeof(struct cpu_threads) + (size_t)workers * sizeof(helper);
+    const size_t shares = sizeof(struct cpu_threads) + (size_t)workers * sizeof(helper);
+    const size_t bytes = shares + (size_t)(own > SHARES ? own : 0) * sizeof(int32_t);
     cpu_threads *threads = aligned_alloc(LINES, (bytes + LINES - 1) / LINES * LINES);
     if (threads == NULL)
         return ENOMEM;
     memset(threads, 0, bytes);
     threads->workers = workers;
+    threads->owners = own;
+    threads->taken = own > SHARES ? (_Atomic int32_t *)((char *)threads + shares) : threads->few_taken;
     threads->lender = guests > 0 ? loan->from : NULL;
     threads->pid = getpid();
     /* with more workers than CPUs a spinning thread keeps the one it waits for from running */

@@ -4,8 +4,8 @@
  * Must not know: what a task computes, devices, plugin.h.
  *
  * A pool of W workers is the calling thread plus W - 1 threads. A run hands out the task numbers 0
- * .. tasks-1 through one atomic counter; which worker gets which task depends on timing, so a
- * task's result must depend on its number alone.
+ * .. tasks-1: each worker has a W-th of them, and who is through with his takes of others'. Which
+ * worker gets which task depends on timing, so a task's result must depend on its number alone.
  *
  *     static void scale(void *arg, int64_t task, int worker) { ... }
  *     cek__threads_run(threads, 16, scale, &job);       // returns when all 16 tasks have run

@@ -256,6 +256,66 @@ START_TEST(no_pool_is_one_worker)
 }
 END_TEST
 
+/* Which task each worker had first, and how many were run. */
+enum { OWNERS_MAX = 30, PER_OWNER = 5 };
+typedef struct shares {
+    int workers;
+    atomic_int begun, done;
+    int64_t first[OWNERS_MAX];
+    int only; /* a worker who ends his first task when all others are done; -1: all wait for all to begin */
+} shares;
+
+static void share_task(void *arg, int64_t task, int worker)
+{
+    static _Thread_local const shares *inside;
+    shares *s = arg;
+    if (inside != s) {
+        inside = s;
+        s->first[worker] = task;
+        atomic_fetch_add(&s->begun, 1);
+        while (atomic_load(&s->begun) < s->workers)
+            usleep(10);
+        while (worker == s->only && atomic_load(&s->done) < s->workers * PER_OWNER - 1)
+            usleep(10);
+    }
+    atomic_fetch_add(&s->done, 1);
+}
+
+START_TEST(workers_begin_with_shares_of_their_own)
+{
+    const int counts[] = { 2, 3, 4, OWNERS_MAX }, workers = counts[_i];
+    cpu_threads *threads;
+    ck_assert_int_eq(cek__threads_create(workers, NULL, 0, &threads), 0);
+    for (int run = 0; run < 3; run++) {
+        shares *s = calloc(1, sizeof *s);
+        s->workers = workers;
+        s->only = -1;
+        cek__threads_run(threads, (int64_t)workers * PER_OWNER, share_task, s);
+        ck_assert_int_eq(atomic_load(&s->done), workers * PER_OWNER);
+        for (int w = 0; w < workers; w++) /* of neighbours one goes up, the other down */
+            ck_assert_int_eq(s->first[w], w * PER_OWNER + (w % 2 ? PER_OWNER - 1 : 0));
+        free(s);
+    }
+    cek__threads_destroy(threads);
+}
+END_TEST
+
+START_TEST(the_share_of_one_who_is_busy_is_run_by_others)
+{
+    cpu_threads *threads;
+    ck_assert_int_eq(cek__threads_create(WORKERS, NULL, 0, &threads), 0);
+    for (int busy = 0; busy < WORKERS; busy++) {
+        shares *s = calloc(1, sizeof *s);
+        s->workers = WORKERS;
+        s->only = busy;
+        cek__threads_run(threads, WORKERS * PER_OWNER, share_task, s);
+        ck_assert_int_eq(atomic_load(&s->done), WORKERS * PER_OWNER);
+        free(s);
+    }
+    cek__threads_destroy(threads);
+}
+END_TEST
+
 static void *caller(void *arg)
 {
     cpu_threads *threads = arg;
@@ -662,6 +722,8 @@ int main(void)
     TCase *threads = tcase_create("pool");
     tcase_set_timeout(threads, 60);
     tcase_add_loop_test(threads, every_task_runs_once_and_is_visible, 1, WORKERS + 1);
+    tcase_add_loop_test(threads, workers_begin_with_shares_of_their_own, 0, 4);
+    tcase_add_test(threads, the_share_of_one_who_is_busy_is_run_by_others);
     tcase_add_test(threads, brief_runs_that_are_far_apart_wake_nobody);
     tcase_add_test(threads, runs_for_those_who_are_awake_get_these_and_wake_nobody);
     tcase_add_test(threads, operations_that_wake_nobody_are_shared_if_each_worker_has_enough_of_them);
