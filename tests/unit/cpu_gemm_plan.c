@@ -347,6 +347,45 @@ static product_plan planned_as_it_is(const gemm_desc *d, const cpu_config *confi
     return p;
 }
 
+/* While few rows of A pass by a block of B the next one comes into L2 beside it: blocks half as large, of rows that
+ * meet there half as deep, too. A near B is there, and of many rows only the last have the next block beside them. */
+START_TEST(blocks_of_a_far_b_leave_room_for_the_next)
+{
+    enum { FAR, MEETING, MANY_ROWS, NEAR, CASES };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int which = 0; which < CASES; which++) {
+            const cpu_blocks *blocks = &config->floats;
+            const int64_t m = which == MANY_ROWS ? 5 * blocks->mc : 4 * blocks->mc, n = which == MEETING ? 5120 : 5000;
+            const gemm_desc d = which == NEAR ? rows_of_memory(m, 500, 500) : rows_of_memory(m, n, 2000);
+            const product_plan p = planned_as_it_is(&d, config);
+            const int64_t row_bytes = 4 * p.sizes.kc, columns = p.sizes.nc ? p.sizes.nc : p.sizes.nb;
+            const int64_t whole = which <= MEETING ? blocks->b_bytes / 2 : blocks->b_bytes;
+            EXPECT(columns * row_bytes < whole + config->kernels->nr * row_bytes && columns * row_bytes > whole / 2,
+                   "%s, case %d: blocks of %ld KiB", config->isa, which, (long)(columns * row_bytes) >> 10);
+            EXPECT((p.sizes.kc <= blocks->kc / 2) == (which == MEETING), "%s, case %d: blocks %ld deep", config->isa,
+                   which, (long)p.sizes.kc);
+        }
+}
+END_TEST
+
+/* Rows a multiple of 2 KiB apart come late, whoever asks for them: tiles read such columns of A where they lie sooner
+ * than they pack such rows of B, unless a narrow tile would. */
+START_TEST(rows_of_a_far_b_that_meet_are_columns_of_a)
+{
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int64_t m = 48; m <= 64; m += 16) {
+            const gemm_desc d = rows_of_memory(m, 25088, 1024);
+            gemm_plan plan;
+            if (config->kernels->mr <= CPU_LOW || config->kernels->nr < 32)
+                continue;
+            cek__gemm_plan(&d, config, 1, &plan);
+            EXPECT(plan.swapped == (m == 64), "%s: %ld rows: \"%s\"", config->isa, (long)m, plan.algorithm);
+        }
+}
+END_TEST
+
 /* Else what comes from memory next would push out of L2 what is read now; and sums that are read and written again for
  * every block stay there, too. Near operands have nothing to wait for. */
 START_TEST(of_few_rows_a_far_b_comes_in_flat_blocks)
@@ -565,6 +604,8 @@ int main(void)
     tcase_add_test(tests, a_near_matrix_of_few_columns_is_no_half_vector);
     tcase_add_test(tests, rows_that_narrow_tiles_would_meet_as_columns_are_b);
     tcase_add_test(tests, rows_that_meet_in_one_set_of_l1_are_few_in_a_panel);
+    tcase_add_test(tests, blocks_of_a_far_b_leave_room_for_the_next);
+    tcase_add_test(tests, rows_of_a_far_b_that_meet_are_columns_of_a);
     tcase_add_test(tests, of_few_rows_a_far_b_comes_in_flat_blocks);
     tcase_add_test(tests, flat_blocks_of_a_near_b_are_twice_as_deep);
     tcase_add_test(tests, rows_that_come_late_do_so_in_flat_blocks);

@@ -253,6 +253,80 @@ START_TEST(rows_of_a_far_a_are_asked_for_a_panel_ahead)
 }
 END_TEST
 
+/* Blocks of B that tiles were asked to ask for, and how many of these ended before the last line of a row. */
+static struct rows_of_b {
+    const float *b, *last;
+    int64_t ld, nr, cols;
+    int blocks, cut;
+} rows_of_b;
+
+static uintptr_t line_of(const float *at)
+{
+    return (uintptr_t)at / 64;
+}
+
+static void rows_of_b_look(const cpu_ahead *ahead)
+{
+    struct rows_of_b *x = &rows_of_b;
+    if (ahead->rows <= 1 || ahead->ld != x->ld || ahead->at == x->last)
+        return;
+    /* where a block begins, of whose first line the end is asked for, or the beginning */
+    const int64_t at = ahead->at - x->b, begin = at >= 15 && (at - 15) % x->ld % x->nr == 0 ? at - 15 : at;
+    const int64_t k = begin / x->ld, col = begin % x->ld;
+    const int64_t end = least(col + x->cols, x->ld);
+    bool cut = false;
+    for (int64_t r = 0; r < ahead->rows; r++)
+        cut |= line_of(ahead->at + r * x->ld + ahead->width - 16) < line_of(x->b + (k + r) * x->ld + end - 1);
+    x->last = ahead->at;
+    x->blocks++;
+    x->cut += cut;
+}
+
+static void whole_of_rows(const cpu_tiles *tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+                          const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
+                          cpu_ahead *ahead, cpu_runs runs, int rows)
+{
+    (void)tiles, (void)depth, (void)a, (void)lda, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc;
+    (void)store, (void)runs, (void)rows;
+    rows_of_b_look(ahead);
+}
+
+static void copy_of_rows(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
+                         const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, float *to)
+{
+    (void)depth, (void)a, (void)lda, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store, (void)to;
+    rows_of_b_look(ahead);
+}
+
+/* Else the line that a block's row ends in comes when the next block is asked for, and tiles wait for it. */
+START_TEST(rows_of_b_that_begin_within_lines_are_asked_for_to_their_ends)
+{
+    enum { M = 48, N = 2601, K = 2 << 10 };
+    static cpu_gemm_tiles *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_of_rows };
+    static cpu_gemm_copy *const copies[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = copy_of_rows };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        const gemm_desc d = rows_of_memory(M, N, K);
+        gemm_plan plan;
+        spies s;
+        spies_place(config, wholes, NULL, copies, &s);
+        cek__gemm_plan(&d, &s.config, 1, &plan);
+        const product_plan *p = &plan.product;
+        EXPECT(!plan.swapped && p->way_b == PACK_ACROSS && p->sizes.nc > 0, "%s: another plan", config->isa);
+        void *workspace = guarded(plan.workspace_bytes, 0);
+        float *a = calloc(M * K, sizeof *a), *b = calloc((size_t)K * N, sizeof *b), *c = calloc(M * N, sizeof *c);
+        rows_of_b = (struct rows_of_b){ .b = b, .ld = N, .nr = config->kernels->nr, .cols = p->sizes.nc };
+        cek__gemm_run(&plan, NULL, &(gemm_args){ .a = a, .b = b, .c = c }, workspace);
+        EXPECT(rows_of_b.blocks > 10 && rows_of_b.cut == 0, "%s: of %d blocks %d ended too soon", config->isa,
+               rows_of_b.blocks, rows_of_b.cut);
+        free(c);
+        free(b);
+        free(a);
+        guard_free(workspace, plan.workspace_bytes);
+    }
+}
+END_TEST
+
 /* Blocks of a transposed B that tiles were asked to ask for. */
 static struct transposed_b {
     const float *begin, *end, *last;
@@ -663,6 +737,7 @@ int main(void)
     tcase_add_test(tests, full_panels_of_b_are_packed_by_the_first_tiles_that_read_them);
     tcase_add_test(tests, one_panel_of_a_reads_b_where_it_lies);
     tcase_add_test(tests, tiles_ask_for_whole_rows_one_after_the_other);
+    tcase_add_test(tests, rows_of_b_that_begin_within_lines_are_asked_for_to_their_ends);
     tcase_add_test(tests, columns_of_a_transposed_b_are_asked_for_a_block_ahead);
     tcase_add_test(tests, columns_of_a_that_lie_along_memory_are_asked_for_a_block_ahead);
     tcase_add_test(tests, rows_of_a_far_a_are_asked_for_a_panel_ahead);

@@ -15,8 +15,7 @@ enum {
     TURNED_PANELS = 8,     /* of B, from which on columns of A that lie one after the other are worth transposing it */
     FEW_PANELS = 4,        /* of B: a float of A is used so seldom that its way here is most of the work */
     MEETING = 512,         /* floats: lines so far apart fall into two sets of L1 */
-    FEW_ROWS = 16,         /* of A: the same of a float of B ... */
-    FAR_BLOCKS = 8,        /* ... where B is more than so many of its blocks, so that L2 keeps none of it */
+    FEW_ROWS = 16,         /* of A: the same of a float of B that is far */
     LATE_ROWS = 32,        /* of A: the same where rows of B come late (walk.h) from an L3 ... */
     LATE_BYTES = 16 << 20, /* ... that holds so much of it: what comes from memory is as late in any order */
     THIN_DEPTH = 128,      /* from which on sums of a few more rows may come and go */
@@ -89,20 +88,25 @@ static int64_t whole_depth(const gemm_desc *d, const product_plan *p)
     return narrow && d->m * d->n * 4 >= LARGE_C ? p->k : 0;
 }
 
+static int64_t row_bytes_b(const gemm_desc *d)
+{
+    return d->b.row_stride * cpu_type_bytes(d->b.type);
+}
+
 /* Blocks of B are flat, no deeper than this, where so few rows of A meet so much of it that they would wait for it; 0:
  * they need not be. */
 static int64_t flat_depth(const gemm_desc *d, const product_plan *p)
 {
     const cpu_blocks *blocks = product_blocks(p);
     const int64_t mr = p->config->kernels->mr, bytes = d->k * d->n * 4;
-    const int64_t row_bytes = d->b.row_stride * cpu_type_bytes(d->b.type);
+    const int64_t row_bytes = row_bytes_b(d);
     const int late = walk_rows_come_late(row_bytes);
     if (p->way_b != PACK_ACROSS || p->words)
         return 0;
     if (d->m <= mr)
         return late && d->b.type == CPU_F32 && bytes > blocks->b_bytes ? WALK_LATE_DEPTH : 0;
     const int slow = late && bytes >= LATE_BYTES / 2 && bytes <= LATE_BYTES;
-    if (d->m > (slow ? LATE_ROWS : FEW_ROWS) || bytes <= FAR_BLOCKS * blocks->b_bytes)
+    if (d->m > (slow ? LATE_ROWS : FEW_ROWS) || !product_b_is_far(p))
         return 0;
     /* what an L3 may hold is read where it lies, if it stays in L2 */
     const int stays = d->m <= FEW_ROWS && bytes <= LATE_BYTES && !walk_rows_meet(row_bytes, blocks->kc / 2);
@@ -173,6 +177,8 @@ void cek__gemm_operands(const gemm_desc *d, product_plan *p)
         return;
     p->sizes.kc = whole_depth(d, p);
     p->depth_most = depth_most(d, p);
+    const int64_t depth = p->depth_most ? p->depth_most : product_blocks(p)->kc;
+    p->b_meets = p->way_b == PACK_ACROSS && d->k * d->n * 4 > LATE_BYTES && walk_rows_meet(row_bytes_b(d), 2 * depth);
 }
 
 /* kc: of blocks; 0: to be chosen, the same in both roles. */

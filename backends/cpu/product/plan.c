@@ -7,14 +7,17 @@
 #include "backends/cpu/sizes.h"
 
 /* Costs in cycles of one fused multiply-add on a whole vector, measured on a Zen 4 core from L2. */
-static const double cost_copy = 1.5;        /* packing, a vector of elements, along the way they lie */
-static const double cost_transpose = 5;     /* packing across it */
-static const double cost_gather = 40;       /* element by element */
-static const double cost_far = 10;          /* waiting for a vector of what is packed and comes from L3 or beyond */
-static const double cost_ahead = 3;         /* the same, where it was asked for while tiles worked */
-static const double cost_run = 40;          /* beginning to read a row of memory somewhere else */
-static const double cost_run_near = 8;      /* the same, in L2 and side by side */
-static const double cost_c = 2;             /* reading and writing a vector of C once per block of k */
+static const double cost_copy = 1.5;    /* packing, a vector of elements, along the way they lie */
+static const double cost_transpose = 5; /* packing across it */
+static const double cost_gather = 40;   /* element by element */
+static const double cost_far = 10;      /* waiting for a vector of what is packed and comes from L3 or beyond */
+static const double cost_ahead = 5;     /* the same, where it was asked for while tiles worked */
+static const double cost_meeting = 7;   /* and rows of two blocks meet in few sets of L2 */
+static const double cost_beside = 5;    /* meeting a vector in L2, not in L1 */
+static const double cost_narrow = 0.4; /* a step of a high tile of one vector, beside wide ones, more than half one's */
+static const double cost_run = 40;     /* beginning to read a row of memory somewhere else */
+static const double cost_run_near = 8; /* the same, in L2 and side by side */
+static const double cost_c = 2;        /* reading and writing a vector of C once per block of k */
 static const double cost_store_across = 16; /* storing a vector of C element by element */
 static const double cost_task = 2000;       /* handing out a task, warming up */
 static const double cost_tail = 0.025;      /* of a task, not a cycle: what is waited for at the end */
@@ -28,8 +31,16 @@ enum {
     STREAM_BYTES = 64 << 20,   /* a result that no L3 holds until it is read again */
     KEPT_A_BYTES = 4 << 20,    /* of packed A, in L3, while blocks of B pass by: B's packing is nothing then */
     DIRECT_BLOCKS = 2,         /* of B, from which on a copy of A is read sooner than A where it lies */
+    FEW_BLOCKS = 4,            /* of A: 448 rows of AVX-512; of more, blocks of B half as large gain nothing */
     BLOCKS_MAX = 64,           /* cuts of a dimension that are tried */
 };
+
+/* The next block of a far B comes into L2 while few panels of A, all of them or most, still pass by this one: both must
+ * have room there, in the few sets, too, that their lines may share. */
+static bool has_next_beside(const product_plan *p)
+{
+    return p->ahead && p->keeps_a && !p->words && product_b_is_far(p) && p->m <= FEW_BLOCKS * product_blocks(p)->mc;
+}
 
 /* Bringing an operand to the tiles, by how it lies in memory: `vectors` of elements, in runs.
  * `slab` is what is copied instead where tiles read a slab (0: they read the operand itself). */
@@ -67,8 +78,10 @@ static double far_cost(const product_plan *p, pack_way way, double elements, dou
 static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
 {
     const double vl = p->config->kernels->nr / 2.0, depth = (double)p->split_depth;
-    const double columns = (double)round_up(least(nb, p->n), p->nr / 2) / vl, /* vectors of them */
-        blocks = (double)ceil_div(p->split_depth, p->sizes.kc);
+    const int64_t width = least(nb, p->n), last = width % p->nr;
+    const double narrow = p->mr > CPU_LOW && width > p->nr && last > 0 && last <= p->nr / 2 ? cost_narrow : 0;
+    const double columns = (double)round_up(width, p->nr / 2) / vl + narrow; /* vectors of them */
+    const double blocks = (double)ceil_div(p->split_depth, p->sizes.kc);
     /* fewer than 4 rows leave multipliers idle while B is loaded */
     const double rows = (double)(p->words ? round_up(most(mb, 4), p->words->height) : most(mb, 4));
     const double multiply = depth * rows * columns / (p->words ? p->words->pace : 1);
@@ -83,12 +96,15 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
     /* to ask for columns of a transposed B takes 2 to 5 % off a product: they are counted as if nobody had */
     const bool b_is_near = (p->ahead && p->way_b == PACK_ACROSS) || p->way_b == PACK_PANELS;
     /* panels of B that pass by meet columns of A in L2, not in L1 */
-    const double meeting = p->a_meets ? depth * (double)mb / vl * cost_ahead : 0;
+    const double beside = p->a_meets ? depth * (double)mb / vl * cost_beside : 0;
     const double all_a = (double)p->m * (double)p->k, all_b = (double)p->k * (double)p->n; /* elements */
     const double run_a = run_cost(p, all_a), run_b = run_cost(p, all_b);
-    return multiply + (double)mb * columns * store + cut * cost_run + cost_task + meeting +
+    return multiply + (double)mb * columns * store + cut * cost_run + cost_task + beside +
            far_cost(p, p->way_a, all_a, depth * (double)mb / vl, cost_far) +
-           far_cost(p, p->way_b, all_b, depth * (double)nb / vl, b_is_near ? cost_ahead : cost_far) +
+           far_cost(p, p->way_b, all_b, depth * (double)nb / vl,
+                    !b_is_near   ? cost_far
+                    : p->b_meets ? cost_meeting
+                                 : cost_ahead) +
            way_cost(p->way_a, depth * (double)mb / vl, cost_copy, blocks * (double)mb,
                     depth * (double)ceil_div(mb, product_blocks(p)->mc), run_a, slab_a) +
            way_cost(p->way_b, depth * (double)nb / vl, cost_transpose, blocks * (double)nb, depth, run_b, slab_b);
@@ -104,8 +120,9 @@ static bool is_flat(const product_plan *p)
 /* The most columns of B that are in L2 at once. */
 static int64_t columns_most(const product_plan *p)
 {
+    const int64_t whole = product_blocks(p)->b_bytes;
     /* slabs are copied again for each block of columns: B may half come from L3 instead */
-    const int64_t whole = product_blocks(p)->b_bytes, bytes = p->row_unit ? 2 * whole : is_flat(p) ? whole / 2 : whole;
+    const int64_t bytes = p->row_unit ? 2 * whole : has_next_beside(p) ? whole / 2 : whole;
     return round_up(p->way_b == PACK_DIRECT ? p->n : most(bytes / (4 * p->sizes.kc), 1), p->nr);
 }
 
@@ -156,7 +173,8 @@ static void blocks_choose(product_plan *p)
 static void depth_choose(product_plan *p)
 {
     const int64_t tasks = p->batch * ceil_div(p->m, product_blocks(p)->mc) * ceil_div(p->n, product_blocks(p)->mc);
-    const int64_t depth = p->depth_most ? p->depth_most : product_blocks(p)->kc;
+    const int64_t whole = product_blocks(p)->kc;
+    const int64_t depth = p->depth_most ? p->depth_most : p->b_meets && has_next_beside(p) ? whole / 2 : whole;
     const int64_t splits = p->whole ? 1 : least(least(SPLIT_TASKS / most(tasks, 1), p->k / SPLIT_DEPTH), SPLITS_MAX);
     for (p->splits = 1; p->splits * 2 <= splits;)
         p->splits *= 2; /* even numbers of tasks for even numbers of workers */

@@ -32,6 +32,7 @@ typedef struct product_plan {
     int whole;    /* k is never split */
     int keeps_a;  /* a block of A may serve several of B: no giver of B writes what A's giver wrote */
     int a_meets;  /* columns of A, read where they lie, fall into few sets of L1 */
+    int b_meets;  /* lines of two blocks of B fall into few sets of L2 before they are packed */
     int ahead; /* B, whose rows or columns lie along memory, is fetched, rows packed, too, while tiles work (walk.h) */
     int thin;  /* B is read where it lies (thin.c) */
     product_sum sum;       /* side output: sums over k of A by row, or of B by column */
@@ -66,6 +67,13 @@ typedef struct product_plan {
 static inline const cpu_blocks *product_blocks(const product_plan *p)
 {
     return p->words ? &p->config->words : &p->config->floats;
+}
+
+/* B is so many of its blocks that L2 keeps none of it until the next rows of A meet it. */
+enum { PRODUCT_FAR_BLOCKS = 8 };
+static inline bool product_b_is_far(const product_plan *p)
+{
+    return p->k * p->n * 4 > PRODUCT_FAR_BLOCKS * product_blocks(p)->b_bytes;
 }
 
 /* Floats from a row of sums of `columns` to the next: whole panels; or, of rows that pass side by side, so many that

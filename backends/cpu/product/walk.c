@@ -286,15 +286,22 @@ static cpu_ahead block_at(walk_ahead *ahead, const walk *w, int bytes, int64_t r
     return cpu_ahead_rows((const float *)(const void *)at, rows, ceil_div(cols * bytes, 4), row_bytes / 4);
 }
 
-/* The block of B that follows columns `col` of block `k`. */
+/* The block of B that follows columns [col, col + cols) of block `k`. Rows that begin within a line are asked for by
+ * the ends of lines: their first came with the block before, as its last. */
 static cpu_ahead b_block_next(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t col, int64_t cols)
 {
-    const int64_t rows = w->b_along ? cols : depth, columns = w->b_along ? depth : cols;
-    if (w->b_ahead && col + cols < t->cols)
-        return block_at(w->b_ahead, w, w->b_bytes, k, t->col + col + cols, rows, columns);
-    if (w->b_ahead && k + depth < t->k + t->depth)
-        return block_at(w->b_ahead, w, w->b_bytes, k + depth, t->col, rows, columns);
-    return (cpu_ahead){ 0 };
+    const bool is_last = col + cols == t->cols; /* of these k */
+    const int64_t next_k = is_last ? k + depth : k, next_col = is_last ? 0 : col + cols;
+    const int64_t deep = least(t->k + t->depth - next_k, w->kc), wide = least(t->cols - next_col, w->nc ? w->nc : cols);
+    if (w->b_ahead == NULL || deep <= 0)
+        return (cpu_ahead){ 0 };
+    cpu_ahead next = block_at(w->b_ahead, w, w->b_bytes, next_k, t->col + next_col, w->b_along ? wide : deep,
+                              w->b_along ? deep : wide);
+    if (!w->b_along) {
+        next.at += 15;
+        next.end += 15;
+    }
+    return next;
 }
 
 /* The block of A that follows `rows` rows from row `i` on, of block `k`. */
