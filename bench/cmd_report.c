@@ -218,11 +218,12 @@ static int page_put(page *p, const bench_options *o, cek_engine *engine, cek_dev
 
 static int page_save(const char *path, const char *text, size_t length)
 {
-    FILE *to = fopen(path, "w");
-    const bool failed = !to || fwrite(text, 1, length, to) != length;
-    if ((to && fclose(to)) || failed)
-        return complain_errno(path, "cannot be written");
-    return EXIT_OK;
+    saving s;
+    const int code = saving_begin(&s, path);
+    if (code)
+        return code;
+    fwrite(text, 1, length, s.to);
+    return saving_end(&s, EXIT_OK);
 }
 
 int cmd_report(const bench_options *o)

@@ -12,6 +12,7 @@
 
 #include "bench/bench.h"
 #include "bench/chart/draw.h"
+#include "bench/place.h"
 
 extern char **environ;
 
@@ -22,12 +23,12 @@ static int file_failed(const char *path)
 
 static int svg_save(const figure *f, const char *path)
 {
-    FILE *to = fopen(path, "w");
-    if (!to)
-        return file_failed(path);
-    figure_svg(f, to);
-    const bool failed = ferror(to);
-    return fclose(to) || failed ? file_failed(path) : EXIT_OK;
+    saving s;
+    const int code = saving_begin(&s, path);
+    if (code)
+        return code;
+    figure_svg(f, s.to);
+    return saving_end(&s, EXIT_OK);
 }
 
 /* gnuplot as a process of its own: the script is its standard input, the picture its output. What it has to say of
@@ -60,29 +61,28 @@ static int gnuplot_missing(const char *path)
                     "%s: a PNG is drawn by gnuplot, which is not there: install gnuplot, or name a file .svg", path);
 }
 
+static int picture_put(FILE *script, const char *path, int picture)
+{
+    const int status = gnuplot_run(script, picture);
+    if (status < 0)
+        return errno == ENOENT ? gnuplot_missing(path) : file_failed(path);
+    if (status || lseek(picture, 0, SEEK_END) <= 0)
+        return complain(EXIT_BAD_INPUT,
+                        "%s: gnuplot ended with status %d and drew nothing: has it the terminal pngcairo?", path,
+                        status);
+    return EXIT_OK;
+}
+
 static int png_save(const figure *f, const char *path)
 {
+    saving s;
     FILE *script = tmpfile();
     if (!script)
         return file_failed("a temporary file");
     figure_gnuplot(f, script);
-    const int picture = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int code = picture < 0 || fflush(script) || lseek(fileno(script), 0, SEEK_SET) ? file_failed(path) : EXIT_OK;
-    if (!code) {
-        const int status = gnuplot_run(script, picture);
-        if (status < 0 && errno == ENOENT)
-            code = gnuplot_missing(path);
-        else if (status < 0)
-            code = file_failed(path);
-        else if (status || lseek(picture, 0, SEEK_END) <= 0)
-            code = complain(EXIT_BAD_INPUT,
-                            "%s: gnuplot ended with status %d and drew nothing: has it the terminal pngcairo?", path,
-                            status);
-    }
-    if (picture >= 0 && close(picture) && !code)
-        code = file_failed(path);
-    if (code && picture >= 0)
-        unlink(path);
+    int code = fflush(script) || lseek(fileno(script), 0, SEEK_SET) ? file_failed("a temporary file") : EXIT_OK;
+    if (!code && !(code = saving_begin(&s, path)))
+        code = saving_end(&s, picture_put(script, path, fileno(s.to)));
     fclose(script);
     return code;
 }

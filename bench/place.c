@@ -2,8 +2,7 @@
 #include "bench/place.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -69,4 +68,45 @@ bool save_same(const char *a, const char *b)
             return false;
     }
     return folder[0].st_dev == folder[1].st_dev && folder[0].st_ino == folder[1].st_ino && !strcmp(names[0], names[1]);
+}
+
+static int saving_failed(const saving *s)
+{
+    return complain_errno(s->path, "cannot be written");
+}
+
+int saving_begin(saving *s, const char *path)
+{
+    struct stat before;
+    s->path = path;
+    const char *place = place_of(path, s->place);
+    if (place == path || snprintf(s->temporary, PATH_MAX, "%s.XXXXXX", place) >= PATH_MAX) {
+        errno = ENAMETOOLONG;
+        return saving_failed(s);
+    }
+    const int fd = mkstemp(s->temporary);
+    if (fd < 0)
+        return saving_failed(s);
+    /* as a file that was there, or as any that a process makes */
+    const mode_t mask = umask(0);
+    umask(mask);
+    const bool failed = fchmod(fd, stat(s->place, &before) ? 0666 & ~mask : before.st_mode & 07777) != 0;
+    s->to = failed ? NULL : fdopen(fd, "w");
+    if (s->to)
+        return EXIT_OK;
+    const int code = saving_failed(s);
+    close(fd);
+    unlink(s->temporary);
+    return code;
+}
+
+int saving_end(saving *s, int code)
+{
+    const bool lost = ferror(s->to) != 0;
+    const bool failed = fclose(s->to) || lost || (!code && rename(s->temporary, s->place));
+    if (failed && !code)
+        code = saving_failed(s);
+    if (code)
+        unlink(s->temporary);
+    return code;
 }

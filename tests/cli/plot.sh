@@ -161,6 +161,32 @@ refused 2 'gives no' plot "$scratch/gemm.json" -o "$scratch/x.npy"
 refused 2 'gives no such file; FILE.svg or FILE.png is wanted' plot "$scratch/gemm.json" -o "$scratch/x.gif"
 refused 2 'plot=' train linear:1 $table --plot="$scratch/x.gif"
 refused 5 'nowhere' plot "$scratch/gemm.json" -o /nowhere/x.svg
+# A disk that fills up, or a gnuplot that draws a part: the picture that was there stays, and nothing lies beside it.
+mkdir -p "$scratch/place" "$scratch/half"
+# shellcheck disable=SC2016
+printf '#!/bin/sh\ncat >/dev/null; echo half; exit 1\n' >"$scratch/half/gnuplot"
+chmod +x "$scratch/half/gnuplot"
+for form in svg png; do
+    echo before >"$scratch/place/x.$form"
+    (
+        [ $form = png ] || ulimit -f 2 # blocks of 512 bytes
+        trap '' XFSZ
+        PATH=$scratch/half:$PATH exec "$CEKERNELS_BENCH" plot "$scratch/gemm.json" -o "$scratch/place/x.$form" 2>"$scratch/err"
+    )
+    code=$?
+    checks=$((checks + 1))
+    [ $code -eq 5 ] || wrong "half a picture: exit code $code"
+    grep -q "place/x.$form" "$scratch/err" && [ "$(cat "$scratch/place/x.$form")" = before ] || wrong "half a picture: $(cat "$scratch/err")"
+    [ "$(ls "$scratch/place" | wc -l)" -eq 1 ] || wrong "beside it there is $(ls "$scratch/place")"
+    rm "$scratch/place/x.$form"
+done
+# The mode is that of the file that was there, or what umask leaves; links are followed.
+(umask 027 && "$CEKERNELS_BENCH" plot "$scratch/gemm.json" -o "$scratch/place/x.svg")
+[ "$(stat -c %a "$scratch/place/x.svg")" = 640 ] || wrong "the mode is $(stat -c %a "$scratch/place/x.svg")"
+ln -s x.svg "$scratch/place/link.svg"
+chmod 604 "$scratch/place/x.svg"
+run 0 plot "$scratch/gemm.json" -o "$scratch/place/link.svg"
+[ -L "$scratch/place/link.svg" ] && [ "$(stat -c %a "$scratch/place/x.svg")" = 604 ] || wrong "a link was replaced, or the mode"
 refused 5 'nowhere' train linear:1 $table --epochs 100000000 --plot=/nowhere/x.svg
 refused 5 'none.json: cannot be opened' plot "$scratch/none.json"
 refused 5 'line.csv: no JSON' plot "$scratch/line.csv"

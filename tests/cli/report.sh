@@ -76,5 +76,18 @@ refused 2 'gives no' gemm -o "$page"
 refused 2 'gives no' report -o "$scratch/x.npy"
 refused 2 'takes no option --quick' gemm --quick
 refused 5 'nowhere' report -d cpu:0 -o /nowhere/page.html
+# A disk that fills up: the page that was there stays, and nothing lies beside it.
+mkdir -p "$scratch/place"
+echo before >"$scratch/place/page.html"
+(
+    ulimit -f 4 # blocks of 512 bytes
+    trap '' XFSZ
+    exec "$CEKERNELS_BENCH" report -d reference:0 --quick -o "$scratch/place/page.html" 2>"$scratch/err"
+)
+code=$?
+checks=$((checks + 1))
+[ $code -eq 5 ] && grep -q 'page.html' "$scratch/err" || wrong "a full disk: exit code $code, $(cat "$scratch/err")"
+[ "$(cat "$scratch/place/page.html")" = before ] || wrong "a full disk left a piece of a page"
+[ "$(ls "$scratch/place" | wc -l)" -eq 1 ] || wrong "beside it there is $(ls "$scratch/place")"
 refused 3 'nodevice' report -d nodevice -o "$page"
 finish
