@@ -642,7 +642,8 @@ CEK_API CEK_CHECKED cek_status cek_trainer_step(cek_trainer *trainer, const cek_
  * after any step. Both: CEK_INVALID where no gradients wait. */
 CEK_API CEK_CHECKED cek_status cek_trainer_backward(cek_trainer *trainer, const cek_batch *batch,
                                                     cek_step_result *result);
-/* As cek_trainer_read_gradient gives them; rounded to the trainer's type. CEK_INVALID where no gradients wait. */
+/* As cek_trainer_read_gradient gives them; rounded to the trainer's type. CEK_INVALID where no gradients wait. Where a
+ * device fails some elements may be the new ones and some the old: write again, or discard. */
 CEK_API CEK_CHECKED cek_status cek_trainer_write_gradient(cek_trainer *trainer, size_t parameter, const double *src,
                                                           int64_t count);
 CEK_API CEK_CHECKED cek_status cek_trainer_update(cek_trainer *trainer);
@@ -659,7 +660,7 @@ CEK_API CEK_CHECKED cek_status cek_trainer_end_epoch(cek_trainer *trainer, doubl
 /* cek_trainer_use_average - from now on evaluate, pull and read_replica see the average of the parameters in their
  * place, or (false) the parameters again, to the bit. Waits for the steps that are submitted. CEK_INVALID: the trainer
  * keeps none. Steps are refused (CEK_INVALID) while the average is in use; cek_trainer_fit begins with the parameters.
- */
+ * CEK_OUT_OF_MEMORY before anything has changed leaves the trainer as it was; a later failure breaks it. */
 CEK_API CEK_CHECKED cek_status cek_trainer_use_average(cek_trainer *trainer, bool use);
 
 typedef struct cek_metrics {

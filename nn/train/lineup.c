@@ -327,7 +327,7 @@ out:
 
 /* Parameters of the replicas and the average of its owners change places, bucket by bucket. Of the average nobody has
  * rounded copies; those of the parameters wait here, for training to go on with what it had. */
-static cek_status bucket_swap(cek__lineup *l, size_t bucket, bucket_state *state)
+static cek_status bucket_swap(cek__lineup *l, size_t bucket, bucket_state *state, bool *begun)
 {
     cek_status st;
     const uint64_t bytes = cek__layout_bucket_bytes(l->of.layout, bucket);
@@ -337,6 +337,7 @@ static cek_status bucket_swap(cek__lineup *l, size_t bucket, bucket_state *state
 
     CEK_TRY(values_read(l, bucket, &now));
     CEK_TRY(shards_move(l, bucket, state, false));
+    *begun = true;
     for (size_t i = 0; i < l->count; i++)
         CEK_TRY(replica_write(l, l->replicas[i], bucket, &(bucket_values){ average, trained }));
     memcpy(average, now.parameters, bytes);
@@ -350,15 +351,16 @@ out:
     return st;
 }
 
-cek_status cek__lineup_swap_average(cek__lineup *l)
+cek_status cek__lineup_swap_average(cek__lineup *l, bool *begun)
 {
     cek_status st;
     bucket_state *state = NULL;
 
+    *begun = false;
     CEK_TRY(cek__calloc(1, sizeof *state, &state));
     for (size_t b = 0; b < l->of.layout->bucket_count; b++) {
         CEK_TRY(cek__malloc(CEK__MOMENTS * cek__layout_bucket_bytes(l->of.layout, b), (void **)&state->moments));
-        CEK_TRY(bucket_swap(l, b, state));
+        CEK_TRY(bucket_swap(l, b, state, begun));
         free(state->moments);
         state->moments = NULL;
     }

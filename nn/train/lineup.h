@@ -57,8 +57,8 @@ CEK__CHECKED cek_status cek__lineup_refresh(cek__lineup *lineup, size_t index);
 
 /* Parameters and the average of them that their owners keep change places, on all members, when everything is settled;
  * a second time, back, before the next step and so on the same members. Copies of the average are what the host rounds
- * it to, those of the parameters are again what they were. */
-CEK__CHECKED cek_status cek__lineup_swap_average(cek__lineup *lineup);
+ * it to, those of the parameters are again what they were. A failure that finds *begun false has changed nothing. */
+CEK__CHECKED cek_status cek__lineup_swap_average(cek__lineup *lineup, bool *begun);
 
 /* A step over shares[all], of which only members' have samples. The rest as cek__conductor_submit. */
 CEK__CHECKED cek_status cek__lineup_submit(cek__lineup *lineup, const cek__share *shares, const cek_step_block *block,

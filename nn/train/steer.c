@@ -42,6 +42,7 @@ out:
 cek_status cek_trainer_use_average(cek_trainer *t, bool use)
 {
     cek_status st;
+    bool begun;
     CEK__NOT_NULL_AS(t, trainer);
     CEK_TRY(cek__trainer_usable(t));
     if (t->rules.average == 0)
@@ -50,11 +51,11 @@ cek_status cek_trainer_use_average(cek_trainer *t, bool use)
     CEK_TRY(cek__trainer_settle(t));
     if (t->averaged == use)
         return CEK_OK;
-    st = cek__lineup_swap_average(&t->lineup);
-    if (st != CEK_OK)
-        cek__trainer_break(t, st);
-    else
+    st = cek__lineup_swap_average(&t->lineup, &begun);
+    if (st == CEK_OK)
         t->averaged = use;
+    else if (begun)
+        cek__trainer_break(t, st);
 out:
     return st;
 }

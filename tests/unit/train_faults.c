@@ -106,6 +106,33 @@ START_TEST(nor_where_operations_are_left_to_another_device)
 }
 END_TEST
 
+/* Nothing has changed yet where memory for it runs out: the same again works, and the next step. */
+START_TEST(no_memory_for_the_average_breaks_no_trainer)
+{
+    place p;
+    cek_trainer *t;
+    cek_trainer_options o = { .size = sizeof o, .batch = 8, .average = 0.5 };
+    cek_batch batch = { .size = sizeof batch, .count = 5, .inputs = images, .targets = labels, .input_type = CEK_F32 };
+    long site = 1;
+    place_open(&p, "cpu");
+    ok(cek_trainer_create(p.model, p.devices, p.count, &o, &t));
+    ok(cek_trainer_step(t, &batch, NULL));
+    for (bool pending = false; !pending; site++) {
+        cek__fault_set(CEK__FAULT_ALLOC, site);
+        const cek_status st = cek_trainer_use_average(t, true);
+        pending = cek__fault_pending(CEK__FAULT_ALLOC);
+        cek__fault_set(CEK__FAULT_ALLOC, 0);
+        ck_assert_msg(st == (pending ? CEK_OK : CEK_OUT_OF_MEMORY), "site %ld: %s", site, cek_status_name(st));
+        ok(cek_trainer_use_average(t, true));
+        ok(cek_trainer_use_average(t, false));
+        ok(cek_trainer_step(t, &batch, NULL));
+    }
+    ck_assert_int_gt(site, 3);
+    cek_trainer_free(t);
+    place_close(&p);
+}
+END_TEST
+
 static double second_loss(const char *fault)
 {
     const cek_trainer_options o = { .size = sizeof o, .batch = 8, .shares = CEK_SHARES_EQUAL };
@@ -142,6 +169,7 @@ int main(void)
     tcase_set_timeout(c, 120);
     tcase_add_test(c, no_allocation_that_fails_leaks_or_crashes);
     tcase_add_test(c, nor_on_devices_that_work_beside_the_host);
+    tcase_add_test(c, no_memory_for_the_average_breaks_no_trainer);
     tcase_add_test(c, a_failed_evaluation_is_no_part_of_the_next_step);
     tcase_add_test(c, nor_where_operations_are_left_to_another_device);
     suite_add_tcase(suite, c);
