@@ -4,13 +4,13 @@
  * Must not know: what a task computes.
  *
  * One word holds a run's life: how many of its tasks nobody has yet, and how many helpers are inside. A helper joins
- * where tasks are left, and takes the first of its own by the same exchange; who finds none left has no part in the run
- * any more. So a helper that comes too late changes nothing: the caller never waits for a thread that has no task. The
+ * where tasks are left, and has a right to one by the same exchange; who finds none left has no part in the run any
+ * more. So a helper that comes too late changes nothing: the caller never waits for a thread that has no task. The
  * job lies beside the word, and is written only while no task is left and nobody inside: to give a task to a core that
  * spins costs the way of one cache line, and to learn that it is done the way back.
  *
- * Who has a task by that word has the next of his share, or where his is used up, of another's: so the same tasks of
- * runs that follow each other mostly meet the core whose caches hold what they read and write.
+ * Which one it is says a counter beside it: the next of his share, or where that is used up, of another's. So the same
+ * tasks of runs that follow each other mostly meet the core whose caches hold what they read and write.
  *
  * A helper whose core other processes take may be in the middle of the last task, not running, for as long as the
  * kernel gives them, while the caller that waits for it leaves its own core idle. So a caller that waits for long looks
@@ -53,7 +53,7 @@ enum {
      * places take, a twentieth of what the kernel gives another process at once (3 to 4 ms). */
     LOOK_NS = 150000,
     LINES = 128, /* two cache lines: some processors fetch them in pairs */
-    SHARES = 23, /* as many as fit there beside a run */
+    SHARES = 22, /* as many as fit there beside a run */
 };
 
 /* A run: in the upper half tasks that nobody has yet, negative once they were asked for in vain; in the lower half the
@@ -86,7 +86,7 @@ struct cpu_threads {
     int64_t begin; /* the number of the first task */
     cpu_task *fn;
     void *arg;
-    int32_t tasks;
+    int32_t share, larger; /* tasks of each worker, and how many workers have one more */
     _Atomic int32_t few_taken[SHARES];
     /* hardly ever changes */
     _Alignas(LINES) _Atomic uint32_t sleepers; /* helpers in, or on the way into, the futex */
@@ -197,30 +197,25 @@ static void guests_call(cpu_threads *threads)
         futex_wake(upper_half(&threads->run), WAKE_GUESTS);
 }
 
-/* Where a share of the run's tasks begins, and the one before it ends. */
-static int32_t share_begin(const cpu_threads *threads, int owner)
-{
-    return (int32_t)((int64_t)threads->tasks * owner / threads->owners);
-}
-
-/* A task of a share, or -1: all are taken. */
+/* A task of a share, or -1: all are taken. Shares are alike, the first ones a task larger. */
 static int32_t share_take(cpu_threads *threads, int owner)
 {
-    const int32_t begin = share_begin(threads, owner), end = share_begin(threads, owner + 1);
+    const int32_t larger = owner < threads->larger, tasks = threads->share + larger;
+    const int32_t begin = threads->share * owner + (larger ? owner : threads->larger);
     _Atomic int32_t *taken = &threads->taken[owner];
-    if (atomic_load_explicit(taken, memory_order_relaxed) >= end - begin)
+    if (atomic_load_explicit(taken, memory_order_relaxed) >= tasks)
         return -1;
     const int32_t n = atomic_fetch_add_explicit(taken, 1, memory_order_relaxed);
-    return n >= end - begin ? -1 : owner % 2 ? end - 1 - n : begin + n;
+    return n >= tasks ? -1 : owner % 2 ? begin + tasks - 1 - n : begin + n;
 }
 
-/* The task of one who has any, and finds it: no more come than there are tasks. */
-static int64_t task_take(cpu_threads *threads, int worker)
+/* The task of one who has a right to any, and finds it: there are no more of them than tasks. *owner: the share where
+ * he looks first; those before it are used up. */
+static int64_t task_take(cpu_threads *threads, int *owner)
 {
-    int owner = worker % threads->owners;
     int32_t task;
-    while ((task = share_take(threads, owner)) < 0)
-        owner = owner + 1 < threads->owners ? owner + 1 : 0;
+    while ((task = share_take(threads, *owner)) < 0)
+        *owner = *owner + 1 < threads->owners ? *owner + 1 : 0;
     return threads->begin + task;
 }
 
@@ -229,8 +224,9 @@ static void drain(cpu_threads *threads, int32_t left, int worker, const cpu_lend
 {
     cpu_task *const fn = threads->fn;
     void *const arg = threads->arg;
+    int owner = worker % threads->owners;
     while (left > 0) {
-        fn(arg, task_take(threads, worker), worker);
+        fn(arg, task_take(threads, &owner), worker);
         if (worker == 0)
             guests_call(threads);
         if (is_needed(from))
@@ -351,7 +347,8 @@ static void places_leave(cpu_threads *threads, int waited)
 static void run_open(cpu_threads *threads, int32_t tasks)
 {
     make_way(threads);
-    threads->tasks = tasks;
+    threads->share = tasks / threads->owners;
+    threads->larger = tasks % threads->owners;
     for (int i = 0; i < threads->owners; i++)
         atomic_store_explicit(&threads->taken[i], 0, memory_order_relaxed);
     atomic_store_explicit(&threads->run, (uint64_t)(tasks - 1) * ONE_TASK, memory_order_release);

@@ -256,29 +256,46 @@ START_TEST(no_pool_is_one_worker)
 }
 END_TEST
 
-/* Which task each worker had first, and how many were run. */
+/* Which task each worker had first, and how often each was run. */
 enum { OWNERS_MAX = 30, PER_OWNER = 5 };
 typedef struct shares {
     int workers;
     atomic_int begun, done;
-    int64_t first[OWNERS_MAX];
-    int only; /* a worker who ends his first task when all others are done; -1: all wait for all to begin */
+    atomic_int ran[OWNERS_MAX * PER_OWNER];
+    int64_t first[OWNERS_MAX]; /* -1: none yet */
+    int busy;                  /* who ends his first task when all others are done; -1: nobody */
 } shares;
+
+static shares *shares_new(int workers, int busy)
+{
+    shares *s = calloc(1, sizeof *s);
+    s->workers = workers;
+    s->busy = busy;
+    for (int w = 0; w < workers; w++)
+        s->first[w] = -1;
+    return s;
+}
 
 static void share_task(void *arg, int64_t task, int worker)
 {
-    static _Thread_local const shares *inside;
     shares *s = arg;
-    if (inside != s) {
-        inside = s;
+    atomic_fetch_add(&s->ran[task], 1);
+    if (s->first[worker] < 0) {
         s->first[worker] = task;
         atomic_fetch_add(&s->begun, 1);
         while (atomic_load(&s->begun) < s->workers)
             usleep(10);
-        while (worker == s->only && atomic_load(&s->done) < s->workers * PER_OWNER - 1)
+        while (worker == s->busy && atomic_load(&s->done) < s->workers * PER_OWNER - 1)
             usleep(10);
     }
     atomic_fetch_add(&s->done, 1);
+}
+
+static void all_ran_once(const shares *s, int tasks)
+{
+    for (int i = 0; i < tasks; i++)
+        if (atomic_load(&s->ran[i]) != 1)
+            ck_abort_msg("task %d of %d ran %d times", i, tasks, atomic_load(&s->ran[i]));
 }
 
 START_TEST(workers_begin_with_shares_of_their_own)
@@ -286,14 +303,15 @@ START_TEST(workers_begin_with_shares_of_their_own)
     const int counts[] = { 2, 3, 4, OWNERS_MAX }, workers = counts[_i];
     cpu_threads *threads;
     ck_assert_int_eq(cek__threads_create(workers, NULL, 0, &threads), 0);
-    for (int run = 0; run < 3; run++) {
-        shares *s = calloc(1, sizeof *s);
-        s->workers = workers;
-        s->only = -1;
-        cek__threads_run(threads, (int64_t)workers * PER_OWNER, share_task, s);
-        ck_assert_int_eq(atomic_load(&s->done), workers * PER_OWNER);
-        for (int w = 0; w < workers; w++) /* of neighbours one goes up, the other down */
-            ck_assert_int_eq(s->first[w], w * PER_OWNER + (w % 2 ? PER_OWNER - 1 : 0));
+    for (int larger = 0; larger < workers; larger += 2) { /* shares of two tasks, the first ones of three */
+        const int tasks = 2 * workers + larger;
+        shares *s = shares_new(workers, -1);
+        cek__threads_run(threads, tasks, share_task, s);
+        all_ran_once(s, tasks);
+        for (int w = 0; w < workers; w++) { /* of neighbours one goes up, the other down */
+            const int begin = 2 * w + (w < larger ? w : larger), last = begin + 1 + (w < larger);
+            ck_assert_int_eq(s->first[w], w % 2 ? last : begin);
+        }
         free(s);
     }
     cek__threads_destroy(threads);
@@ -305,11 +323,9 @@ START_TEST(the_share_of_one_who_is_busy_is_run_by_others)
     cpu_threads *threads;
     ck_assert_int_eq(cek__threads_create(WORKERS, NULL, 0, &threads), 0);
     for (int busy = 0; busy < WORKERS; busy++) {
-        shares *s = calloc(1, sizeof *s);
-        s->workers = WORKERS;
-        s->only = busy;
+        shares *s = shares_new(WORKERS, busy);
         cek__threads_run(threads, WORKERS * PER_OWNER, share_task, s);
-        ck_assert_int_eq(atomic_load(&s->done), WORKERS * PER_OWNER);
+        all_ran_once(s, WORKERS * PER_OWNER);
         free(s);
     }
     cek__threads_destroy(threads);

@@ -181,7 +181,7 @@ void cek__gemm_operands(const gemm_desc *d, product_plan *p)
     p->b_meets = p->way_b == PACK_ACROSS && d->k * d->n * 4 > LATE_BYTES && walk_rows_meet(row_bytes_b(d), 2 * depth);
 }
 
-/* kc: of blocks; 0: to be chosen, the same in both roles. */
+/* kc: of blocks; 0: to be chosen. */
 static void plan_one(const gemm_desc *desc, const cpu_config *config, int workers, int swapped, int64_t kc,
                      gemm_plan *out)
 {

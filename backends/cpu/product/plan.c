@@ -14,10 +14,10 @@ static const double cost_far = 10;      /* waiting for a vector of what is packe
 static const double cost_ahead = 5;     /* the same, where it was asked for while tiles worked */
 static const double cost_meeting = 7;   /* and rows of two blocks meet in few sets of L2 */
 static const double cost_beside = 5;    /* meeting a vector in L2, not in L1 */
-static const double cost_narrow = 0.4; /* a step of a high tile of one vector, beside wide ones, more than half one's */
-static const double cost_run = 40;     /* beginning to read a row of memory somewhere else */
-static const double cost_run_near = 8; /* the same, in L2 and side by side */
-static const double cost_c = 2;        /* reading and writing a vector of C once per block of k */
+static const double cost_narrow = 0.4;  /* of a last tile of one vector, which takes as long as 1.4 of a wide one's */
+static const double cost_run = 40;      /* beginning to read a row of memory somewhere else */
+static const double cost_run_near = 8;  /* the same, in L2 and side by side */
+static const double cost_c = 2;         /* reading and writing a vector of C once per block of k */
 static const double cost_store_across = 16; /* storing a vector of C element by element */
 static const double cost_task = 2000;       /* handing out a task, warming up */
 static const double cost_tail = 0.025;      /* of a task, not a cycle: what is waited for at the end */
@@ -39,7 +39,9 @@ enum {
  * have room there, in the few sets, too, that their lines may share. */
 static bool has_next_beside(const product_plan *p)
 {
-    return p->ahead && p->keeps_a && !p->words && product_b_is_far(p) && p->m <= FEW_BLOCKS * product_blocks(p)->mc;
+    const bool deep = p->depth_most > product_blocks(p)->kc; /* all columns, which A passes once */
+    return p->ahead && p->keeps_a && !p->words && !deep && product_b_is_far(p) &&
+           p->m <= FEW_BLOCKS * product_blocks(p)->mc;
 }
 
 /* Bringing an operand to the tiles, by how it lies in memory: `vectors` of elements, in runs.
@@ -122,7 +124,7 @@ static int64_t columns_most(const product_plan *p)
 {
     const int64_t whole = product_blocks(p)->b_bytes;
     /* slabs are copied again for each block of columns: B may half come from L3 instead */
-    const int64_t bytes = p->row_unit ? 2 * whole : has_next_beside(p) ? whole / 2 : whole;
+    const int64_t bytes = p->row_unit ? 2 * whole : is_flat(p) || has_next_beside(p) ? whole / 2 : whole;
     return round_up(p->way_b == PACK_DIRECT ? p->n : most(bytes / (4 * p->sizes.kc), 1), p->nr);
 }
 
@@ -169,7 +171,7 @@ static void blocks_choose(product_plan *p)
     }
 }
 
-/* Parts of k: a function of the shape alone, and the same when A and B change roles. */
+/* Parts of k and its blocks: functions of the shape and of how A and B lie, never of the workers. */
 static void depth_choose(product_plan *p)
 {
     const int64_t tasks = p->batch * ceil_div(p->m, product_blocks(p)->mc) * ceil_div(p->n, product_blocks(p)->mc);

@@ -287,21 +287,22 @@ static cpu_ahead block_at(walk_ahead *ahead, const walk *w, int bytes, int64_t r
 }
 
 /* The block of B that follows columns [col, col + cols) of block `k`. Rows that begin within a line are asked for by
- * the ends of lines: their first came with the block before, as its last. */
+ * the ends of lines: the first came with the block before, as its last. Of the task's first columns it did not. */
 static cpu_ahead b_block_next(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t col, int64_t cols)
 {
     const bool is_last = col + cols == t->cols; /* of these k */
     const int64_t next_k = is_last ? k + depth : k, next_col = is_last ? 0 : col + cols;
     const int64_t deep = least(t->k + t->depth - next_k, w->kc), wide = least(t->cols - next_col, w->nc ? w->nc : cols);
+    int64_t row_bytes;
     if (w->b_ahead == NULL || deep <= 0)
         return (cpu_ahead){ 0 };
-    cpu_ahead next = block_at(w->b_ahead, w, w->b_bytes, next_k, t->col + next_col, w->b_along ? wide : deep,
-                              w->b_along ? deep : wide);
-    if (!w->b_along) {
-        next.at += 15;
-        next.end += 15;
-    }
-    return next;
+    const float *first = (const float *)(const void *)w->b_ahead(w->source, next_k, t->col + next_col, &row_bytes);
+    const int64_t along = ceil_div((w->b_along ? deep : wide) * w->b_bytes, 4), ld = row_bytes / 4; /* floats */
+    const bool begin_within = ((uintptr_t)first | (uintptr_t)row_bytes) % 64 && ld >= along + CPU_FLOATS_AHEAD;
+    const int64_t to_end = begin_within ? 15 : 0;
+    if (w->b_along)
+        return cpu_ahead_rows(first, wide, along, ld);
+    return is_last ? cpu_ahead_rows(first, deep, along + to_end, ld) : cpu_ahead_rows(first + to_end, deep, along, ld);
 }
 
 /* The block of A that follows `rows` rows from row `i` on, of block `k`. */
