@@ -405,7 +405,7 @@ static void where_task(void *arg, int64_t task, int worker)
     cpu_set_t *sets = arg, now;
     CPU_ZERO(&now);
     sched_getaffinity(0, sizeof now, &now);
-    if (worker > 0)
+    if (worker > 0 && CPU_COUNT(&sets[worker]) == 0) /* before a caller that waits for it could move it */
         sets[worker] = now;
     usleep(2000); /* so that helpers get tasks */
 }
