@@ -112,8 +112,7 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
            way_cost(p->way_b, depth * (double)nb / vl, cost_transpose, blocks * (double)nb, depth, run_b, slab_b);
 }
 
-/* Blocks of B pass by once or twice, as fast as memory brings them: many columns of a few rows at a time, so few that
- * the next ones, which come in meanwhile, stay in L2 wherever they fall there. */
+/* Blocks of B pass by once or twice, as fast as memory brings them: many columns of a few rows at a time. */
 static bool is_flat(const product_plan *p)
 {
     return p->depth_most > 0 && p->depth_most < product_blocks(p)->kc;
@@ -124,7 +123,7 @@ static int64_t columns_most(const product_plan *p)
 {
     const int64_t whole = product_blocks(p)->b_bytes;
     /* slabs are copied again for each block of columns: B may half come from L3 instead */
-    const int64_t bytes = p->row_unit ? 2 * whole : is_flat(p) || has_next_beside(p) ? whole / 2 : whole;
+    const int64_t bytes = p->row_unit ? 2 * whole : has_next_beside(p) ? whole / 2 : whole;
     return round_up(p->way_b == PACK_DIRECT ? p->n : most(bytes / (4 * p->sizes.kc), 1), p->nr);
 }
 
