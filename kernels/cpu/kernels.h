@@ -173,6 +173,7 @@ typedef struct cpu_thin {
     float *c;
     int64_t ldc;
     int add;
+    int is_far; /* B comes from L3 or beyond, and is asked for ahead, if several rows of floats meet it */
 } cpu_thin;
 
 /* A family of tiles for products of a type that is narrower than a float: what a tile takes for a float is then a word

@@ -3,18 +3,27 @@
  * Owns: the order in which rows are read. Must not know: tasks, parts of k, epilogues.
  *
  * A few rows of B pass side by side, each a stream that processors fetch ahead, and sums wait in L1 meanwhile. Columns
- * from top to bottom would be short runs, each in its own page. Every sum is one chain over k, in order. */
+ * from top to bottom would be short runs, each in its own page. Every sum is one chain over k, in order. So many
+ * streams are more than processors follow in time: what is far is asked for. */
 #include "kernels/cpu/half.h"
 #include "kernels/cpu/table.h"
 
+/* Loops that ask ahead are a second copy of all. */
+#if defined CEK_ISA_AVX512 || defined CEK_ISA_AVX2 || defined CEK_ISA_NEON
+#define HAS_FAR 1
+#else
+#define HAS_FAR 0
+#endif
+
 enum {
     STREAMS = 8, /* rows of B at once; 4 and 16 take 1.1 to 1.6 of the time */
+    AHEAD = 512, /* bytes, in each row; of 256 to 1536 the fastest */
     WIDEST = 16  /* vectors of columns at once, of a single row: its sums come and go for few multiply-adds each */
 };
 
 /* `count` vectors of columns; where is_part, the lanes of one that are left. */
-V_INLINE void vectors(cpu_type type, int rows, int count, int is_part, int64_t lanes, int64_t depth, const cpu_thin *t,
-                      const float *a, const char *b, float *c, int add)
+V_INLINE void vectors(cpu_type type, int ahead, int rows, int count, int is_part, int64_t lanes, int64_t depth,
+                      const cpu_thin *t, const float *a, const char *b, float *c, int add)
 {
     const int64_t bytes = cpu_type_bytes(type);
     vf sum[CPU_THIN_MAX][WIDEST], x[WIDEST];
@@ -33,6 +42,11 @@ V_INLINE void vectors(cpu_type type, int rows, int count, int is_part, int64_t l
         UNROLL
         for (int v = 0; v < count; v++)
             x[v] = is_part ? v_load_typed_part(type, b, lanes) : v_load_typed(type, b + v * VL * bytes);
+        if (ahead) {
+            UNROLL
+            for (int v = 0; v < count; v++)
+                __builtin_prefetch(b + v * VL * bytes + AHEAD, 0, 3);
+        }
         UNROLL
         for (int i = 0; i < rows; i++) {
             const vf all = v_all(a[i * t->lda]);
@@ -54,18 +68,18 @@ V_INLINE void vectors(cpu_type type, int rows, int count, int is_part, int64_t l
 
 /* All strips of `count` vectors from column `j` on, of the first `low` rows, then of the others; returns the column
  * behind the last one. */
-V_INLINE int64_t strips_of(cpu_type type, int low, int high, int count, int64_t j, int64_t depth, const cpu_thin *t,
-                           const float *a, const char *b, int add)
+V_INLINE int64_t strips_of(cpu_type type, int ahead, int low, int high, int count, int64_t j, int64_t depth,
+                           const cpu_thin *t, const float *a, const char *b, int add)
 {
     const int64_t bytes = cpu_type_bytes(type);
     for (; j + count * VL <= t->columns; j += count * VL) {
-        vectors(type, low, count, 0, 0, depth, t, a, b + j * bytes, t->c + j, add);
-        vectors(type, high, count, 0, 0, depth, t, a + low * t->lda, b + j * bytes, t->c + j + low * t->ldc, add);
+        vectors(type, ahead, low, count, 0, 0, depth, t, a, b + j * bytes, t->c + j, add);
+        vectors(type, 0, high, count, 0, 0, depth, t, a + low * t->lda, b + j * bytes, t->c + j + low * t->ldc, add);
     }
     return j;
 }
 
-V_INLINE void strips(cpu_type type, int rows, const cpu_thin *t)
+V_INLINE void strips(cpu_type type, int ahead, int rows, const cpu_thin *t)
 {
     /* Where registers are few, vectors of B are loaded twice, for half of the rows each, rather than one by one. */
     const int fits = REGISTERS < 32 ? 6 : CPU_THIN_MAX, low = rows > fits ? (rows + 1) / 2 : rows, high = rows - low;
@@ -80,33 +94,43 @@ V_INLINE void strips(cpu_type type, int rows, const cpu_thin *t)
         const float *a = t->a + k * t->step;
         const char *b = (const char *)t->b + k * t->ldb * bytes;
         const int add = t->add || k > 0;
-        int64_t j = strips_of(type, low, high, wide, 0, depth, t, a, b, add);
+        int64_t j = strips_of(type, ahead, low, high, wide, 0, depth, t, a, b, add);
         if (wide > count)
-            j = strips_of(type, low, high, count, j, depth, t, a, b, add);
+            j = strips_of(type, ahead, low, high, count, j, depth, t, a, b, add);
         for (; j < t->columns; j += VL)
-            vectors(type, rows, 1, 1, t->columns - j < VL ? t->columns - j : VL, depth, t, a, b + j * bytes, t->c + j,
-                    add);
+            vectors(type, 0, rows, 1, 1, t->columns - j < VL ? t->columns - j : VL, depth, t, a, b + j * bytes,
+                    t->c + j, add);
     }
 }
 
-V_INLINE void thin(cpu_type type, const cpu_thin *t)
+V_INLINE void thin(cpu_type type, int ahead, const cpu_thin *t)
 {
     switch (t->rows) {
-    case 1: strips(type, 1, t); break;
-    case 2: strips(type, 2, t); break;
-    case 3: strips(type, 3, t); break;
-    case 4: strips(type, 4, t); break;
-    case 5: strips(type, 5, t); break;
-    case 6: strips(type, 6, t); break;
-    case 7: strips(type, 7, t); break;
+    case 1: /* its streams are followed in time */
+        if (!ahead)
+            strips(type, 0, 1, t);
+        break;
+    case 2: strips(type, ahead, 2, t); break;
+    case 3: strips(type, ahead, 3, t); break;
+    case 4: strips(type, ahead, 4, t); break;
+    case 5: strips(type, ahead, 5, t); break;
+    case 6: strips(type, ahead, 6, t); break;
+    case 7: strips(type, ahead, 7, t); break;
     default: break;
     }
 }
 
 static __attribute__((noinline)) void thin_f32(const cpu_thin *t)
 {
-    thin(CPU_F32, t);
+    thin(CPU_F32, 0, t);
 }
+
+#if HAS_FAR
+static __attribute__((noinline)) void thin_far(const cpu_thin *t)
+{
+    thin(CPU_F32, 1, t);
+}
+#endif
 
 /* Of types that have no loop of their own here, numbers become floats once for all rows: a strip of B at a time. */
 static void thin_converted(const cpu_thin *t)
@@ -146,6 +170,7 @@ static void in_halves(const cpu_thin *t)
         part.b = (const char *)t->b + k * t->ldb * bytes;
         part.add = t->add || k > 0;
         for (int64_t row = 0; row < t->rows; row += low) {
+            part.is_far = t->is_far && row == 0;
             part.rows = row ? t->rows - low : low;
             part.a = t->a + row * t->lda + k * t->step;
             part.c = t->c + row * t->ldc;
@@ -158,15 +183,19 @@ void ISA_NAME(thin)(const cpu_thin *t)
 {
     if (t->rows > CPU_THIN_MAX)
         in_halves(t);
+#if HAS_FAR
+    else if (t->type == CPU_F32 && t->is_far && t->rows > 1)
+        thin_far(t);
+#endif
     else if (t->type == CPU_F32)
         thin_f32(t);
 #if defined CEK_ISA_AVX512
     else if (t->type == CPU_F16)
-        thin(CPU_F16, t);
+        thin(CPU_F16, 0, t);
 #endif
 #if defined CEK_ISA_AVX512 || defined CEK_ISA_AVX2 || defined CEK_ISA_NEON
     else if (t->type == CPU_BF16)
-        thin(CPU_BF16, t);
+        thin(CPU_BF16, 0, t);
 #endif
     else
         thin_converted(t);

@@ -386,6 +386,48 @@ START_TEST(rows_of_a_far_b_that_meet_are_columns_of_a)
 }
 END_TEST
 
+/* Eight rows of B at once are more streams than processors follow in time; what L2 holds costs less than asking for it.
+ * Asked for or not, the sums are the same. */
+START_TEST(a_few_rows_ask_for_a_far_b_and_sums_stay_the_same)
+{
+    enum { ROWS = 2 * CPU_THIN_MAX, COLUMNS = 333, DEPTH = 21 };
+    static float a[ROWS * DEPTH], b[DEPTH * COLUMNS], c[2][ROWS * COLUMNS];
+    const cpu_config *config;
+    uint32_t state = 7;
+    for (int x = 0; x < ROWS * DEPTH; x++)
+        a[x] = (float)(next_random(&state) % 1000) / 7;
+    for (int x = 0; x < DEPTH * COLUMNS; x++)
+        b[x] = (float)(next_random(&state) % 1000) / 7;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        const gemm_desc far = rows_of_memory(4, 2560, 2560), near = rows_of_memory(4, 300, 256);
+        gemm_plan plans[2];
+        cek__gemm_plan(&near, config, 1, &plans[0]);
+        cek__gemm_plan(&far, config, 1, &plans[1]);
+        for (int is_far = 0; is_far < 2; is_far++)
+            EXPECT(plans[is_far].product.thin && plans[is_far].product.ahead == is_far, "%s, far %d: \"%s\"",
+                   config->isa, is_far, plans[is_far].algorithm);
+        for (int rows = 1; rows <= ROWS; rows++)
+            for (int64_t columns = 1; columns <= COLUMNS; columns += 83) {
+                for (int is_far = 0; is_far < 2; is_far++)
+                    config->kernels->thin(&(cpu_thin){ .rows = rows,
+                                                       .depth = DEPTH,
+                                                       .columns = columns,
+                                                       .a = a,
+                                                       .lda = DEPTH,
+                                                       .step = 1,
+                                                       .type = CPU_F32,
+                                                       .b = b,
+                                                       .ldb = COLUMNS,
+                                                       .c = c[is_far],
+                                                       .ldc = COLUMNS,
+                                                       .is_far = is_far });
+                EXPECT(memcmp(c[0], c[1], sizeof c[0]) == 0, "%s: %d rows, %ld columns", config->isa, rows,
+                       (long)columns);
+            }
+    }
+}
+END_TEST
+
 /* Else what comes from memory next would push out of L2 what is read now; and sums that are read and written again for
  * every block stay there, too. Near operands have nothing to wait for. */
 START_TEST(of_few_rows_a_far_b_comes_in_flat_blocks)
@@ -606,6 +648,7 @@ int main(void)
     tcase_add_test(tests, rows_that_meet_in_one_set_of_l1_are_few_in_a_panel);
     tcase_add_test(tests, blocks_of_a_far_b_leave_room_for_the_next);
     tcase_add_test(tests, rows_of_a_far_b_that_meet_are_columns_of_a);
+    tcase_add_test(tests, a_few_rows_ask_for_a_far_b_and_sums_stay_the_same);
     tcase_add_test(tests, of_few_rows_a_far_b_comes_in_flat_blocks);
     tcase_add_test(tests, flat_blocks_of_a_near_b_are_twice_as_deep);
     tcase_add_test(tests, rows_that_come_late_do_so_in_flat_blocks);

@@ -184,7 +184,7 @@ static void block_task(void *arg, int64_t task, int worker)
     if (plan->sum == PRODUCT_COLUMN_SUM && p.sum && row_block == 0)
         t.col_sum = sums + t.col;
     if (plan->thin) {
-        cek__thin_walk(&p, &t, plan->sizes.kc, w.take, &scratch);
+        cek__thin_walk(&p, &t, plan, w.take, &scratch);
         return;
     }
     if (plan->words && plan->words->begin)

@@ -9,6 +9,7 @@ enum {
     PART_ELEMENTS = 1 << 17, /* of B in one task at least: some 6 us, twenty times what adding its sums costs */
     PARTS = 16,              /* tasks that are worth partial sums: enough for workers that come late or leave early */
     SUMS = 4 << 10,          /* in L1 */
+    FAR_BLOCKS = 4,          /* of B, more than which no L2 holds */
     FEW = 3,                 /* rows up to which memory is the limit on any processor */
 };
 
@@ -30,6 +31,7 @@ void cek__thin_plan(product_plan *p)
     s->a_floats = p->m * walk_row_floats(s->kc);
     p->in_place = p->in_place && !p->add && p->splits == 1;
     p->add = 0;
+    p->ahead = p->k * p->n * 4 > FAR_BLOCKS * p->config->floats.b_bytes;
     p->cost = (double)(p->batch * p->k * ceil_div(p->n, vl)) * (p->m <= FEW ? cost_vector : (double)p->m);
     p->serial = p->brief = p->cost < PRODUCT_SERIAL_CYCLES;
     p->workers = p->serial ? 1 : p->workers;
@@ -60,9 +62,10 @@ static void a_give(const product_part *p, const walk_task *t, int64_t k, cpu_thi
     }
 }
 
-void cek__thin_walk(const product_part *p, const walk_task *t, int64_t kc, walk_take *take, const walk_scratch *s)
+void cek__thin_walk(const product_part *p, const walk_task *t, const product_plan *plan, walk_take *take,
+                    const walk_scratch *s)
 {
-    const int64_t end = t->k + t->depth;
+    const int64_t end = t->k + t->depth, kc = plan->sizes.kc;
 
     for (int64_t k = t->k; k < end; k += kc) {
         cpu_thin product = { .rows = t->rows,
@@ -73,7 +76,8 @@ void cek__thin_walk(const product_part *p, const walk_task *t, int64_t kc, walk_
                              .ldb = p->b.row_stride,
                              .c = t->c,
                              .ldc = t->ldc,
-                             .add = k > t->k };
+                             .add = k > t->k,
+                             .is_far = plan->ahead };
         a_give(p, t, k, &product, s);
         p->kernels->thin(&product);
         for (int64_t i = 0; t->row_sum && i < product.depth; i++)

@@ -12,6 +12,7 @@
 void cek__thin_plan(product_plan *plan);
 
 /* cek__thin_walk - as cek__walk, of all rows. */
-void cek__thin_walk(const product_part *p, const walk_task *t, int64_t kc, walk_take *take, const walk_scratch *s);
+void cek__thin_walk(const product_part *p, const walk_task *t, const product_plan *plan, walk_take *take,
+                    const walk_scratch *s);
 
 #endif
