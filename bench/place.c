@@ -2,6 +2,7 @@
 #include "bench/place.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -84,7 +85,7 @@ int saving_begin(saving *s, const char *path)
         errno = ENAMETOOLONG;
         return saving_failed(s);
     }
-    const int fd = mkstemp(s->temporary);
+    const int fd = mkostemp(s->temporary, O_CLOEXEC);
     if (fd < 0)
         return saving_failed(s);
     /* as a file that was there, or as any that a process makes */

@@ -53,7 +53,7 @@ enum {
      * places take, a twentieth of what the kernel gives another process at once (3 to 4 ms). */
     LOOK_NS = 150000,
     LINES = 128, /* two cache lines: some processors fetch them in pairs */
-    SHARES = 22, /* as many as fit there beside a run */
+    SHARES = 21, /* as many as fit there beside a run */
 };
 
 /* A run: in the upper half tasks that nobody has yet, negative once they were asked for in vain; in the lower half the
@@ -86,7 +86,8 @@ struct cpu_threads {
     int64_t begin; /* the number of the first task */
     cpu_task *fn;
     void *arg;
-    int32_t share, larger; /* tasks of each worker, and how many workers have one more */
+    int32_t owners;        /* of shares: own workers, no more than there are tasks */
+    int32_t share, larger; /* tasks of each, and how many owners have one more */
     _Atomic int32_t few_taken[SHARES];
     /* hardly ever changes */
     _Alignas(LINES) _Atomic uint32_t sleepers; /* helpers in, or on the way into, the futex */
@@ -95,8 +96,8 @@ struct cpu_threads {
     _Atomic uint32_t stop;
     int64_t spin_ns;
     int workers, started;   /* guests among them */
-    int owners;             /* of shares: all but guests */
-    _Atomic int32_t *taken; /* [owners]: how many tasks of a share were, or more than there are */
+    int own;                /* without these */
+    _Atomic int32_t *taken; /* [own]: how many tasks of a share were, or more than there are */
     const cpu_lender *lender;
     pid_t pid;
     int free_cpu; /* the CPU left to the caller; -1 = helpers are not pinned */
@@ -347,6 +348,7 @@ static void places_leave(cpu_threads *threads, int waited)
 static void run_open(cpu_threads *threads, int32_t tasks)
 {
     make_way(threads);
+    threads->owners = tasks < threads->own ? tasks : threads->own;
     threads->share = tasks / threads->owners;
     threads->larger = tasks % threads->owners;
     for (int i = 0; i < threads->owners; i++)
@@ -521,7 +523,7 @@ int cek__threads_create_borrowing(int workers, const int *cpus, int n_cpus, cons
         return ENOMEM;
     memset(threads, 0, bytes);
     threads->workers = workers;
-    threads->owners = own;
+    threads->own = own;
     threads->taken = own > SHARES ? (_Atomic int32_t *)((char *)threads + shares) : threads->few_taken;
     threads->lender = guests > 0 ? loan->from : NULL;
     threads->pid = getpid();

@@ -353,7 +353,11 @@ START_TEST(blocks_of_a_far_b_leave_room_for_the_next)
 {
     enum { FAR, MEETING, MANY_ROWS, NEAR, CASES };
     const cpu_config *config;
-    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        const gemm_desc few_columns = rows_of_memory(100, 3 * config->kernels->nr, 50000);
+        const product_plan deep = planned_as_it_is(&few_columns, config); /* all of them at once, A passes once */
+        EXPECT(deep.sizes.kc > config->floats.kc && deep.sizes.nc == 0, "%s: %ld columns, blocks %ld deep", config->isa,
+               (long)deep.sizes.nc, (long)deep.sizes.kc);
         for (int which = 0; which < CASES; which++) {
             const cpu_blocks *blocks = &config->floats;
             const int64_t m = which == MANY_ROWS ? 5 * blocks->mc : 4 * blocks->mc, n = which == MEETING ? 5120 : 5000;
@@ -366,6 +370,7 @@ START_TEST(blocks_of_a_far_b_leave_room_for_the_next)
             EXPECT((p.sizes.kc <= blocks->kc / 2) == (which == MEETING), "%s, case %d: blocks %ld deep", config->isa,
                    which, (long)p.sizes.kc);
         }
+    }
 }
 END_TEST
 

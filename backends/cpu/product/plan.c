@@ -98,16 +98,14 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
                            : 0;
     /* to ask for columns of a transposed B takes 2 to 5 % off a product: they are counted as if nobody had */
     const bool b_is_near = (p->ahead && p->way_b == PACK_ACROSS) || p->way_b == PACK_PANELS;
+    const double near = p->b_meets ? cost_meeting : cost_ahead;
     /* panels of B that pass by meet columns of A in L2, not in L1 */
     const double beside = p->a_meets ? depth * (double)mb / vl * cost_beside : 0;
     const double all_a = (double)p->m * (double)p->k, all_b = (double)p->k * (double)p->n; /* elements */
     const double run_a = run_cost(p, all_a), run_b = run_cost(p, all_b);
     return multiply + (double)mb * columns * store + cut * cost_run + cost_task + beside +
            far_cost(p, p->way_a, all_a, depth * (double)mb / vl, cost_far) +
-           far_cost(p, p->way_b, all_b, depth * (double)nb / vl,
-                    !b_is_near   ? cost_far
-                    : p->b_meets ? cost_meeting
-                                 : cost_ahead) +
+           far_cost(p, p->way_b, all_b, depth * (double)nb / vl, b_is_near ? near : cost_far) +
            way_cost(p->way_a, depth * (double)mb / vl, cost_copy, blocks * (double)mb,
                     depth * (double)ceil_div(mb, product_blocks(p)->mc), run_a, slab_a) +
            way_cost(p->way_b, depth * (double)nb / vl, cost_transpose, blocks * (double)nb, depth, run_b, slab_b);

@@ -33,8 +33,9 @@ typedef struct product_plan {
     int keeps_a;  /* a block of A may serve several of B: no giver of B writes what A's giver wrote */
     int a_meets;  /* columns of A, read where they lie, fall into few sets of L1 */
     int b_meets;  /* lines of two blocks of B fall into few sets of L2 before they are packed */
-    int ahead; /* B, whose rows or columns lie along memory, is fetched, rows packed, too, while tiles work (walk.h) */
-    int thin;  /* B is read where it lies (thin.c) */
+    int ahead;    /* B, whose rows or columns lie along memory, is fetched, rows packed, too, while tiles work (walk.h);
+                * where it is thin, while others of its lines are met */
+    int thin;     /* B is read where it lies (thin.c) */
     product_sum sum;       /* side output: sums over k of A by row, or of B by column */
     pack_way way_a, way_b; /* how A and B are brought to the tiles */
     pack_way copy_a;       /* where keeps_a: how A is packed, should reading it in place not pay */

@@ -9,7 +9,6 @@ enum {
     PART_ELEMENTS = 1 << 17, /* of B in one task at least: some 6 us, twenty times what adding its sums costs */
     PARTS = 16,              /* tasks that are worth partial sums: enough for workers that come late or leave early */
     SUMS = 4 << 10,          /* in L1 */
-    FAR_BLOCKS = 4,          /* of B, more than which no L2 holds */
     FEW = 3,                 /* rows up to which memory is the limit on any processor */
 };
 
@@ -31,7 +30,7 @@ void cek__thin_plan(product_plan *p)
     s->a_floats = p->m * walk_row_floats(s->kc);
     p->in_place = p->in_place && !p->add && p->splits == 1;
     p->add = 0;
-    p->ahead = p->k * p->n * 4 > FAR_BLOCKS * p->config->floats.b_bytes;
+    p->ahead = product_b_is_far(p);
     p->cost = (double)(p->batch * p->k * ceil_div(p->n, vl)) * (p->m <= FEW ? cost_vector : (double)p->m);
     p->serial = p->brief = p->cost < PRODUCT_SERIAL_CYCLES;
     p->workers = p->serial ? 1 : p->workers;

@@ -277,15 +277,6 @@ static walk_scratch rows_scratch(const walk *w, const walk_scratch *s, int64_t i
     return at;
 }
 
-static cpu_ahead block_at(walk_ahead *ahead, const walk *w, int bytes, int64_t row, int64_t col, int64_t rows,
-                          int64_t cols)
-{
-    int64_t row_bytes;
-    const char *at = ahead(w->source, row, col, &row_bytes);
-
-    return cpu_ahead_rows((const float *)(const void *)at, rows, ceil_div(cols * bytes, 4), row_bytes / 4);
-}
-
 /* The block of B that follows columns [col, col + cols) of block `k`. Rows that begin within a line are asked for by
  * the ends of lines: the first came with the block before, as its last. Of the task's first columns it did not. */
 static cpu_ahead b_block_next(const walk *w, const walk_task *t, int64_t k, int64_t depth, int64_t col, int64_t cols)
@@ -298,11 +289,19 @@ static cpu_ahead b_block_next(const walk *w, const walk_task *t, int64_t k, int6
         return (cpu_ahead){ 0 };
     const float *first = (const float *)(const void *)w->b_ahead(w->source, next_k, t->col + next_col, &row_bytes);
     const int64_t along = ceil_div((w->b_along ? deep : wide) * w->b_bytes, 4), ld = row_bytes / 4; /* floats */
-    const bool begin_within = ((uintptr_t)first | (uintptr_t)row_bytes) % 64 && ld >= along + CPU_FLOATS_AHEAD;
-    const int64_t to_end = begin_within ? 15 : 0;
     if (w->b_along)
         return cpu_ahead_rows(first, wide, along, ld);
+    const bool within = ((uintptr_t)first | (uintptr_t)row_bytes) % 64 && ld >= along + CPU_FLOATS_AHEAD;
+    const int64_t to_end = within ? 15 : 0;
     return is_last ? cpu_ahead_rows(first, deep, along + to_end, ld) : cpu_ahead_rows(first + to_end, deep, along, ld);
+}
+
+static cpu_ahead a_block_at(const walk *w, int64_t row, int64_t k, int64_t rows, int64_t depth)
+{
+    int64_t ld;
+    const char *at = w->a_ahead(w->source, row, k, &ld);
+    const int64_t lines = w->a_across ? depth : rows, along = w->a_across ? rows : depth;
+    return cpu_ahead_rows((const float *)(const void *)at, lines, ceil_div(along * w->a_bytes, 4), ld / 4);
 }
 
 /* The block of A that follows `rows` rows from row `i` on, of block `k`. */
@@ -310,10 +309,9 @@ static cpu_ahead a_block_next(const walk *w, const walk_task *t, int64_t k, int6
 {
     const int64_t next = least(t->rows - i - rows, rows);
     if (w->a_ahead && next > 0)
-        return block_at(w->a_ahead, w, w->a_bytes, t->row + i + rows, k, w->a_across ? depth : next,
-                        w->a_across ? next : depth);
+        return a_block_at(w, t->row + i + rows, k, next, depth);
     if (w->a_ahead && w->a_across && k + depth < t->k + t->depth)
-        return block_at(w->a_ahead, w, w->a_bytes, t->row, k + depth, depth, least(w->mc, t->rows));
+        return a_block_at(w, t->row, k + depth, least(w->mc, t->rows), depth);
     return (cpu_ahead){ 0 };
 }
 
