@@ -113,7 +113,7 @@ many 1 session_end_info
 refused 5 'file/in/it.*Not a directory' train linear:1 $table --epochs 100000000 --log-dir="$scratch/file/in/it"
 refused 5 'not a folder' train linear:1 $table --epochs 100000000 --log-dir="$scratch/file"
 (
-    ulimit -f 16 # blocks of 512 bytes
+    ulimit -f 12 # 6 or 12 KiB, by the shell
     trap '' XFSZ
     exec "$CEKERNELS_BENCH" train linear:1 $table --steps 50 --batch 20 --no-progress -o csv --log-dir="$scratch/full" >"$scratch/out" \
         2>"$scratch/err"

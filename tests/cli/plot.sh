@@ -169,7 +169,7 @@ chmod +x "$scratch/half/gnuplot"
 for form in svg png; do
     echo before >"$scratch/place/x.$form"
     (
-        [ $form = png ] || ulimit -f 2 # blocks of 512 bytes
+        [ $form = png ] || ulimit -f 1 # 512 bytes or 1 KiB, by the shell
         trap '' XFSZ
         PATH=$scratch/half:$PATH exec "$CEKERNELS_BENCH" plot "$scratch/gemm.json" -o "$scratch/place/x.$form" 2>"$scratch/err"
     )

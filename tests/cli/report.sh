@@ -80,7 +80,7 @@ refused 5 'nowhere' report -d cpu:0 -o /nowhere/page.html
 mkdir -p "$scratch/place"
 echo before >"$scratch/place/page.html"
 (
-    ulimit -f 4 # blocks of 512 bytes
+    ulimit -f 4 # 2 or 4 KiB, by the shell
     trap '' XFSZ
     exec "$CEKERNELS_BENCH" report -d reference:0 --quick -o "$scratch/place/page.html" 2>"$scratch/err"
 )
