@@ -18,6 +18,11 @@ V_INLINE void terms(int xs, int rows, int is_part, int64_t n, const float *x, in
 #pragma GCC unroll 4 /* clang may leave parts of vectors, which take it a loop, rolled up */
     for (int r = 0; r < rows; r++)
         v[r] = is_part ? v_load_part(w + r * ldw, n) : v_load(w + r * ldw);
+    if (xs > 1) {
+        UNROLL
+        for (int r = 0; r < rows; r++)
+            v[r] = v_once(v[r]);
+    }
     UNROLL
     for (int i = 0; i < xs; i++) {
         const vf u = is_part ? v_load_part(x + i * ldx, n) : v_load(x + i * ldx);

@@ -116,6 +116,19 @@ V_INLINE vf v_fma_spread(const float *a, vf b, vf c)
 }
 #endif
 
+/* x in a register, for several that use it: without the empty asm gcc 12 has up to three of them read memory each. */
+V_INLINE vf v_once(vf x)
+{
+#if defined CEK_ISA_AVX512
+    __asm__("" : "+v"(x));
+#elif defined __SSE2__
+    __asm__("" : "+x"(x));
+#elif defined CEK_ISA_NEON
+    __asm__("" : "+w"(x));
+#endif
+    return x;
+}
+
 /* where mask (all bits or none, per lane) ? a : b */
 V_INLINE vf v_select(vi mask, vf a, vf b)
 {

@@ -42,6 +42,11 @@ V_INLINE void vectors(cpu_type type, int ahead, int rows, int count, int is_part
         UNROLL
         for (int v = 0; v < count; v++)
             x[v] = is_part ? v_load_typed_part(type, b, lanes) : v_load_typed(type, b + v * VL * bytes);
+        if (rows > 1) {
+            UNROLL
+            for (int v = 0; v < count; v++)
+                x[v] = v_once(x[v]);
+        }
         if (ahead) {
             UNROLL
             for (int v = 0; v < count; v++)

@@ -247,6 +247,49 @@ START_TEST(of_few_rows_columns_of_b_are_rows_unless_they_meet_in_l1)
 }
 END_TEST
 
+/* What takes some microseconds is shared with who is awake, what takes one is not. */
+START_TEST(few_rows_are_shared_as_any_brief_work)
+{
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
+        const int64_t vl = config->kernels->nr / 2;
+        const gemm_desc some = rows_of_memory(3, 40 * vl, 512), least = rows_of_memory(3, 5 * vl, 512);
+        gemm_plan plan;
+        cek__gemm_plan(&some, config, 2, &plan);
+        EXPECT(plan.product.thin && plan.product.brief && plan.product.workers == 2, "%s: \"%s\", %d workers",
+               config->isa, plan.algorithm, plan.product.workers);
+        cek__gemm_plan(&least, config, 2, &plan);
+        EXPECT(plan.product.workers == 1, "%s: \"%s\" shared", config->isa, plan.algorithm);
+    }
+}
+END_TEST
+
+/* Both lie along k: to bring B's columns to tiles would be most of the work, of a layer's few samples as of its few
+ * classes. */
+START_TEST(few_rows_of_long_sums_are_dot_products)
+{
+    static const struct {
+        int64_t m, n, k;
+        bool dots;
+    } cases[] = {
+        { 8, 1000, 512, true },   { 12, 300, 300, true },   { 10, 512, 4096, true },  { 256, 10, 512, true },
+        { 12, 20, 256, true },    { 64, 1000, 512, false }, { 25, 1000, 512, false }, { 8, 2500, 2100, false },
+        { 16, 512, 4096, false }, { 300, 300, 300, false },
+    };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int n = 0; n < (int)(sizeof cases / sizeof *cases); n++) {
+            gemm_desc d = rows_of_memory(cases[n].m, cases[n].n, cases[n].k);
+            gemm_plan plan;
+            d.b = (gemm_matrix){ CPU_F32, 1, d.k, 0 };
+            cek__gemm_plan(&d, config, 1, &plan);
+            EXPECT(plan.vector == cases[n].dots, "%s: %ldx%ldx%ld: \"%s\"", config->isa, (long)d.m, (long)d.n,
+                   (long)d.k, plan.algorithm);
+            EXPECT(!plan.vector || plan.d.m == (d.m < d.n ? d.m : d.n), "%s: %ld vectors", config->isa, (long)plan.d.m);
+        }
+}
+END_TEST
+
 /* Ten classes by a layer's features, of a small batch: of L2's rows copies are made at once, and vectors of ten are not
  * full. Sixteen are. */
 START_TEST(a_near_matrix_of_few_columns_is_no_half_vector)
@@ -446,7 +489,9 @@ START_TEST(of_few_rows_a_far_b_comes_in_flat_blocks)
                 const product_plan p = planned_as_it_is(&d, config);
                 gemm_plan plan;
                 cek__gemm_plan(&d, config, 1, &plan);
-                EXPECT(!plan.swapped, "%s: %ld rows, far %d: \"%s\"", config->isa, (long)m, is_far, plan.algorithm);
+                const bool fills_a_panel = m == config->kernels->nr; /* of columns, as which it may do better */
+                EXPECT(!plan.swapped || fills_a_panel, "%s: %ld rows, far %d: \"%s\"", config->isa, (long)m, is_far,
+                       plan.algorithm);
                 EXPECT((p.sizes.kc <= config->floats.kc / 4 + 1) == flat, "%s: %ld rows, far %d: blocks of %ld",
                        config->isa, (long)m, is_far, (long)p.sizes.kc);
                 EXPECT(!flat || p.sizes.nb * m * 4 <= 128 << 10, "%s: %ld columns", config->isa, (long)p.sizes.nb);
@@ -648,6 +693,8 @@ int main(void)
     tcase_add_test(tests, of_few_columns_rows_are_read_where_they_lie_in_deep_blocks);
     tcase_add_test(tests, of_few_columns_columns_of_memory_are_read_where_they_lie);
     tcase_add_test(tests, of_few_rows_columns_of_b_are_rows_unless_they_meet_in_l1);
+    tcase_add_test(tests, few_rows_are_shared_as_any_brief_work);
+    tcase_add_test(tests, few_rows_of_long_sums_are_dot_products);
     tcase_add_test(tests, a_near_matrix_of_few_columns_is_no_half_vector);
     tcase_add_test(tests, rows_that_narrow_tiles_would_meet_as_columns_are_b);
     tcase_add_test(tests, rows_that_meet_in_one_set_of_l1_are_few_in_a_panel);

@@ -308,6 +308,7 @@ START_TEST(rows_of_b_that_begin_within_lines_are_asked_for_whole)
     static cpu_gemm_tiles *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_of_rows };
     static cpu_gemm_copy *const copies[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = copy_of_rows };
     const cpu_config *config;
+    int plans = 0;
     for (int i = 0; (config = cek__config_at(i)) != NULL; i++) {
         const gemm_desc d = rows_of_memory(M, N, K);
         gemm_plan plan;
@@ -315,7 +316,10 @@ START_TEST(rows_of_b_that_begin_within_lines_are_asked_for_whole)
         spies_place(config, wholes, NULL, copies, &s);
         cek__gemm_plan(&d, &s.config, 1, &plan);
         const product_plan *p = &plan.product;
-        EXPECT(!plan.swapped && p->way_b == PACK_ACROSS && p->sizes.nc > 0, "%s: another plan", config->isa);
+        if (plan.swapped) /* M rows are whole panels of columns, of narrow vectors */
+            continue;
+        plans++;
+        EXPECT(p->way_b == PACK_ACROSS && p->sizes.nc > 0, "%s: another plan", config->isa);
         void *workspace = guarded(plan.workspace_bytes, 0);
         float *a = calloc(M * K, sizeof *a), *b = calloc((size_t)K * N, sizeof *b), *c = calloc(M * N, sizeof *c);
         rows_of_b = (struct rows_of_b){ .b = b, .ld = N, .nr = config->kernels->nr, .cols = p->sizes.nc };
@@ -328,6 +332,7 @@ START_TEST(rows_of_b_that_begin_within_lines_are_asked_for_whole)
         free(a);
         guard_free(workspace, plan.workspace_bytes);
     }
+    ck_assert(plans > 0);
 }
 END_TEST
 

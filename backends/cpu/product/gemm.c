@@ -20,6 +20,7 @@ enum {
     LATE_BYTES = 16 << 20, /* ... that holds so much of it: what comes from memory is as late in any order */
     THIN_DEPTH = 128,      /* from which on sums of a few more rows may come and go */
     THIN_BYTES = 16 << 20, /* of B: the same */
+    ONCE_ROWS = 4,         /* for which dot products read B once: nothing is gained by a copy */
     LONG_SUMS = 256,       /* terms: turning the result around costs little beside them */
     DEPTH_MOST = 2048      /* floats: longer runs of a row are no faster */
 };
@@ -267,13 +268,14 @@ static void plan_unpacked(const gemm_desc *desc, const cpu_config *config, int w
     /* roles are those that are best for one worker: in which order sums are made may follow from them */
     plan_one(desc, config, 1, 0, 0, out);
     plan_one(desc, config, 1, 1, 0, &swapped);
-    /* of short rows most of the work is to add up what is in a vector's lanes: tiles multiply several of them sooner */
-    const int64_t rows = desc->m < desc->n ? desc->m : desc->n;
-    if ((rows <= 2 || desc->k >= config->kernels->nr) &&
-        (cek__gemm_is_vector(&out->d) || cek__gemm_is_vector(&swapped.d))) {
-        if (!cek__gemm_is_vector(&out->d))
+    const double cost = out->product.cost < swapped.product.cost ? out->product.cost : swapped.product.cost;
+    const bool is_vector = cek__gemm_is_vector(&out->d, config, cost);
+    const bool turned_is = cek__gemm_is_vector(&swapped.d, config, cost);
+    if (is_vector || turned_is) {
+        if (!is_vector || (turned_is && swapped.d.m < out->d.m))
             *out = swapped;
         out->vector = 1;
+        out->product.cost = cek__gemm_vector_cost(&out->d, config);
         out->workspace_bytes = cek__gemm_vector_workspace(&out->d, workers > 1 ? workers : 1);
         out->algorithm = "dot products";
         return;
@@ -282,19 +284,24 @@ static void plan_unpacked(const gemm_desc *desc, const cpu_config *config, int w
     product_name(out);
 }
 
-/* A packed B in place of what was chosen, if that saves time. Sums are made in the same order. */
+/* A packed B in place of what was chosen, if that saves time. Sums are made in the same order, but for those that would
+ * be dot products. */
 static void plan_packed(const gemm_desc *desc, const cpu_config *config, int workers, gemm_plan *out)
 {
     const product_plan *p = &out->product;
     gemm_plan packed;
 
-    if (out->vector || p->thin || p->n == 0 || p->k == 0 || (desc->batch > 1 && desc->b.batch_stride != 0))
+    if (p->thin || p->n == 0 || p->k == 0 || (desc->batch > 1 && desc->b.batch_stride != 0))
         return;
-    plan_one(desc, config, workers, 0, p->sizes.kc, &packed);
+    if (out->vector && (out->d.m <= ONCE_ROWS || desc->a.type != CPU_F32 || desc->b.type != CPU_F32))
+        return;
+    plan_one(desc, config, out->vector ? 1 : workers, 0, out->vector ? 0 : p->sizes.kc, &packed);
     /* to what C holds sums of several blocks are added one by one, or all together */
     const int adds_otherwise = desc->accumulate && packed.product.in_place != p->in_place && p->k > p->sizes.kc;
-    if (adds_otherwise || packed.product.cost > packed_pays * p->cost)
+    if ((adds_otherwise && !out->vector) || packed.product.cost > packed_pays * p->cost)
         return;
+    if (out->vector && workers > 1)
+        plan_one(desc, config, workers, 0, 0, &packed);
     product_name(&packed);
     packed.packed_bytes = (size_t)(round_up(desc->n, packed.product.nr) * packed.product.k) * sizeof(float);
     *out = packed;

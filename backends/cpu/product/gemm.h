@@ -75,7 +75,8 @@ void cek__gemm_plan(const gemm_desc *desc, const cpu_config *config, int workers
 void cek__gemm_operands(const gemm_desc *desc, product_plan *plan);
 
 /* cek__gemm_pack - packs one B, which all products of the batch read, for this plan and others of equal B and
- * configuration. `to`: plan->packed_bytes, aligned to 64. The same bits come of it. */
+ * configuration. `to`: plan->packed_bytes, aligned to 64. The same bits come of it, but where a plain B would be met by
+ * dot products. */
 void cek__gemm_pack(const gemm_plan *plan, cpu_threads *threads, const void *b, float *to);
 
 /* cek__gemm_run - computes. `workspace` has plan->workspace_bytes, aligned to 64, and belongs to

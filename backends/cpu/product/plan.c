@@ -13,7 +13,8 @@ static const double cost_transpose = 5; /* packing across it */
 static const double cost_gather = 40;   /* element by element */
 static const double cost_far = 10;      /* waiting for a vector of what is packed and comes from L3 or beyond */
 static const double cost_ahead = 5;     /* the same, where it was asked for while tiles worked */
-static const double cost_meeting = 7;   /* and rows of two blocks meet in few sets of L2 */
+static const double cost_panels = 1.5;  /* the same, of panels packed before, which processors follow */
+static const double cost_meeting = 7;   /* of what was asked for, and rows of two blocks meet in few sets of L2 */
 static const double cost_beside = 5;    /* meeting a vector in L2, not in L1 */
 static const double cost_narrow = 0.4;  /* of a last tile of one vector, which takes as long as 1.4 of a wide one's */
 static const double cost_run = 40;      /* beginning to read a row of memory somewhere else */
@@ -97,15 +98,18 @@ static double block_cost(const product_plan *p, int64_t mb, int64_t nb)
                            ? blocks * (double)mb + (p->way_b == PACK_ALONG ? 0 : depth)
                            : 0;
     /* to ask for columns of a transposed B takes 2 to 5 % off a product: they are counted as if nobody had */
-    const bool b_is_near = (p->ahead && p->way_b == PACK_ACROSS) || p->way_b == PACK_PANELS;
-    const double near = p->b_meets ? cost_meeting : cost_ahead;
+    const bool b_is_ahead = p->ahead && p->way_b == PACK_ACROSS;
+    const double wait_b = p->way_b == PACK_PANELS ? cost_panels
+                          : !b_is_ahead           ? cost_far
+                          : p->b_meets            ? cost_meeting
+                                                  : cost_ahead;
     /* panels of B that pass by meet columns of A in L2, not in L1 */
     const double beside = p->a_meets ? depth * (double)mb / vl * cost_beside : 0;
     const double all_a = (double)p->m * (double)p->k, all_b = (double)p->k * (double)p->n; /* elements */
     const double run_a = run_cost(p, all_a), run_b = run_cost(p, all_b);
     return multiply + (double)mb * columns * store + cut * cost_run + cost_task + beside +
            far_cost(p, p->way_a, all_a, depth * (double)mb / vl, cost_far) +
-           far_cost(p, p->way_b, all_b, depth * (double)nb / vl, b_is_near ? near : cost_far) +
+           far_cost(p, p->way_b, all_b, depth * (double)nb / vl, wait_b) +
            way_cost(p->way_a, depth * (double)mb / vl, cost_copy, blocks * (double)mb,
                     depth * (double)ceil_div(mb, product_blocks(p)->mc), run_a, slab_a) +
            way_cost(p->way_b, depth * (double)nb / vl, cost_transpose, blocks * (double)nb, depth, run_b, slab_b);

@@ -32,8 +32,10 @@ void cek__thin_plan(product_plan *p)
     p->add = 0;
     p->ahead = product_b_is_far(p);
     p->cost = (double)(p->batch * p->k * ceil_div(p->n, vl)) * (p->m <= FEW ? cost_vector : (double)p->m);
-    p->serial = p->brief = p->cost < PRODUCT_SERIAL_CYCLES;
+    p->brief = p->cost < PRODUCT_SERIAL_CYCLES;
+    p->serial = p->brief && p->cost < (double)p->workers * PRODUCT_SHARE_CYCLES;
     p->workers = p->serial ? 1 : p->workers;
+    p->alone = *s;
 }
 
 /* Floats are read where they lie; everything else is converted. */

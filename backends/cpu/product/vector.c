@@ -9,7 +9,13 @@
 #include "backends/cpu/sizes.h"
 
 enum {
-    ROWS_MAX = 7,         /* with more, tiles of what was packed are the faster */
+    FEW = 7,              /* rows: tiles of what was packed are never faster */
+    SOME = 12,            /* the most, where A does not stay in L1 from end to end */
+    ROWS_MAX = 24,        /* the most of all */
+    FAR_BYTES = 16 << 20, /* of B, which no L3 holds: tiles ask for it ahead */
+    PASS_ROWS = 4,        /* kernels take at once, or half as many */
+    DEEP = 2048,          /* terms of which L1 does not hold more rows than these from one pass to the next ... */
+    NEAR_FLOATS = 8192,   /* ... but so much of A and B */
     COLUMNS = 64,         /* of one task at most, */
     COLUMNS_LEAST = 8,    /* and as few as this ... */
     ELEMENTS = 1 << 14,   /* of B: 64 KiB of floats, where k is large */
@@ -17,11 +23,19 @@ enum {
     STRIP_LD = STRIP + 16 /* and do not lie in the same sets */
 };
 
+enum { TASKS = 4 }; /* at least, where columns are enough */
+
+/* Cycles, in plan.c's sense. */
+static const double cost_vector = 4.5; /* a vector of B that comes from L2 or L3 */
+static const double cost_term = 1.2;   /* a multiply-add: there is a load for each two of them */
+static const double cost_lanes = 4;    /* adding up those of a sum */
+static const double narrow = 1.1;      /* narrow tiles, which they compete with, take more than is estimated */
+
 /* What a worker has. */
 typedef struct room {
     float strip[CPU_NARROW_ROWS * STRIP_LD];
-    float sums[ROWS_MAX * COLUMNS];
-    float part[(ROWS_MAX + 1) * CPU_NARROW_ROWS]; /* sums over a strip; whole lines, as a strip begins with one */
+    float sums[ROWS_MAX * COLUMNS], more[ROWS_MAX * COLUMNS];
+    float part[(FEW + 1) * CPU_NARROW_ROWS]; /* sums over a strip; whole lines, as a strip begins with one */
 } room;
 
 typedef struct run {
@@ -32,10 +46,31 @@ typedef struct run {
     int64_t columns, blocks; /* columns of a task; tasks of a product */
 } run;
 
-int cek__gemm_is_vector(const gemm_desc *d)
+static bool is_far(const gemm_desc *d)
 {
-    return d->m <= ROWS_MAX && d->k > 0 && !d->sum && d->a.col_stride == 1 && d->b.row_stride == 1 &&
-           (d->n == 1 || d->b.col_stride >= d->k);
+    return d->n * d->k * 4 > FAR_BYTES;
+}
+
+double cek__gemm_vector_cost(const gemm_desc *d, const cpu_config *config)
+{
+    const double depth = (double)ceil_div(d->k, config->kernels->nr / 2), rows = (double)d->m;
+    const double vector = rows * cost_term < cost_vector ? cost_vector : rows * cost_term;
+    return (double)(d->batch * d->n) * (depth * vector + rows * cost_lanes);
+}
+
+/* Of short rows most of the work is to add up what is in a vector's lanes: tiles multiply several of them sooner. */
+static bool pays(const gemm_desc *d, const cpu_config *config, double cost)
+{
+    if (d->m <= FEW)
+        return d->m <= 2 || d->n <= 2 || d->k >= config->kernels->nr;
+    return d->m <= (d->k > DEEP ? SOME : ROWS_MAX) && d->a.type == CPU_F32 && d->b.type == CPU_F32 && !is_far(d) &&
+           cek__gemm_vector_cost(d, config) < narrow * cost;
+}
+
+int cek__gemm_is_vector(const gemm_desc *d, const cpu_config *config, double cost)
+{
+    return d->k > 0 && !d->sum && d->a.col_stride == 1 && d->b.row_stride == 1 &&
+           (d->n == 1 || d->b.col_stride >= d->k) && pays(d, config, cost);
 }
 
 static int64_t vectors_ld(const gemm_desc *d)
@@ -121,6 +156,21 @@ static void narrow_dots(const gemm_desc *d, const cpu_kernels *kernels, vectors 
         }
 }
 
+/* Columns of B, of floats: a strip at a time where A does not stay in L1 otherwise. */
+static void float_dots(const gemm_desc *d, const cpu_kernels *kernels, vectors x, const float *b, int64_t cols,
+                       float *sums, int64_t ld, float *more)
+{
+    const bool deep = d->m > PASS_ROWS && d->k > DEEP && !is_far(d);
+    const int64_t strip = deep ? NEAR_FLOATS / (d->m + PASS_ROWS) / 16 * 16 : d->k;
+
+    kernels->dots(d->m, cols, least(strip, d->k), x.at, x.ld, b, d->b.col_stride, sums, ld);
+    for (int64_t k = strip; k < d->k; k += strip) {
+        kernels->dots(d->m, cols, least(strip, d->k - k), x.at + k, x.ld, b + k, d->b.col_stride, more, COLUMNS);
+        for (int64_t i = 0; i < d->m; i++)
+            kernels->add(cols, sums + i * ld, more + i * COLUMNS, sums + i * ld);
+    }
+}
+
 static void columns_task(void *arg, int64_t task, int worker)
 {
     const run *r = arg;
@@ -139,26 +189,48 @@ static void columns_task(void *arg, int64_t task, int worker)
             sums = (float *)p.e.c + col;
             ld = p.e.to.row_stride;
         }
-        kernels->dots(d->m, cols, d->k, x.at, x.ld, (const float *)(const void *)b, d->b.col_stride, sums, ld);
+        float_dots(d, kernels, x, (const float *)(const void *)b, cols, sums, ld, r->rooms[worker].more);
     } else {
         narrow_dots(d, kernels, x, b, cols, &r->rooms[worker]);
     }
     cek__epilogue(kernels, &p.e, 0, d->m, col, cols, sums, ld);
 }
 
+/* Columns of a task, where there are so many at least. */
+static void columns_cut(run *r, int64_t tasks)
+{
+    const gemm_desc *d = &r->plan->d;
+    const int64_t near = most(ELEMENTS / d->k / COLUMNS_LEAST * COLUMNS_LEAST, COLUMNS_LEAST);
+    const int64_t like = round_up(ceil_div(d->n, tasks), COLUMNS_LEAST);
+    r->columns = least(least(near, like), COLUMNS);
+    r->blocks = ceil_div(d->n, r->columns);
+}
+
+/* Not cut up for others. */
+static void alone_run(void *arg)
+{
+    run r = *(const run *)arg;
+    columns_cut(&r, 1);
+    for (int64_t task = 0; task < r.blocks * r.plan->d.batch; task++)
+        columns_task(&r, task, 0);
+}
+
 void cek__gemm_vector_run(const gemm_plan *plan, cpu_threads *threads, const product_source *source, void *workspace)
 {
     const gemm_desc *d = &plan->d;
-    const int64_t columns = least(most(ELEMENTS / d->k / COLUMNS_LEAST * COLUMNS_LEAST, COLUMNS_LEAST), COLUMNS);
-    const run r = { .plan = plan,
-                    .source = source,
-                    .floats = workspace,
-                    .rooms = (room *)(void *)((char *)workspace + floats_bytes(d)),
-                    .columns = columns,
-                    .blocks = ceil_div(d->n, columns) };
+    const double cost = plan->product.cost;
+    run r = { .plan = plan,
+              .source = source,
+              .floats = workspace,
+              .rooms = (room *)(void *)((char *)workspace + floats_bytes(d)) };
 
-    threads = plan->product.brief ? NULL : threads;
+    columns_cut(&r, TASKS);
     if (d->a.type != CPU_F32)
-        cek__threads_run(threads, vectors_batch(d), vectors_task, (void *)&r);
-    cek__threads_run(threads, r.blocks * d->batch, columns_task, (void *)&r);
+        cek__threads_run(cost < PRODUCT_SERIAL_CYCLES ? NULL : threads, vectors_batch(d), vectors_task, &r);
+    if (cost < 2 * PRODUCT_SHARE_CYCLES)
+        alone_run(&r);
+    else if (cost < PRODUCT_SERIAL_CYCLES)
+        cek__threads_run_brief(threads, cost, r.blocks * d->batch, columns_task, alone_run, &r);
+    else
+        cek__threads_run(threads, r.blocks * d->batch, columns_task, &r);
 }

@@ -7,8 +7,12 @@
 
 #include "backends/cpu/product/gemm.h"
 
-/* cek__gemm_is_vector - whether the product (in plan->d's roles) is one of them. */
-int cek__gemm_is_vector(const gemm_desc *d);
+/* cek__gemm_is_vector - whether the product (in plan->d's roles) is one of them; `cost`: what tiles would take, in
+ * plan.c's cycles, on one worker. */
+int cek__gemm_is_vector(const gemm_desc *d, const cpu_config *config, double cost);
+
+/* cek__gemm_vector_cost - of such a product, in these cycles. */
+double cek__gemm_vector_cost(const gemm_desc *d, const cpu_config *config);
 
 /* cek__gemm_vector_workspace - bytes for `workers` workers, of such a product. */
 size_t cek__gemm_vector_workspace(const gemm_desc *d, int workers);
