@@ -70,7 +70,7 @@ typedef struct cpu_ahead {
     const float *end;  /* of this row: steps end there */
     int64_t width, ld; /* floats of a row, to the next row */
     int64_t rows;      /* that are left, or fewer than 1 */
-    int64_t stretch;   /* steps: 1 at least, cpu_stretch at most */
+    int64_t stretch;   /* steps: 1 at least, cpu_stretch at most, or all of a shallow tile */
 } cpu_ahead;
 
 /* `rows` rows of `columns` floats, the first at `at`, `ld` apart; a single one where they lie side by side. Stretches

@@ -336,6 +336,57 @@ START_TEST(rows_of_b_that_begin_within_lines_are_asked_for_whole)
 }
 END_TEST
 
+/* The longest stretch of whole tiles, in steps. */
+static int64_t longest;
+
+static void whole_of_steps(const cpu_tiles *tiles, int64_t depth, const float *a, int64_t lda, const int32_t *a_offset,
+                           const float *const *b, const int32_t *b_offset, float *c, int64_t ldc, cpu_store store,
+                           cpu_ahead *ahead, cpu_runs runs, int rows)
+{
+    (void)tiles, (void)a, (void)lda, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store;
+    (void)runs, (void)rows;
+    longest = most(longest, least(ahead->stretch, depth));
+}
+
+static void copy_of_steps(int64_t depth, const float *a, int64_t lda, const int32_t *a_offset, const float *b,
+                          const int32_t *b_offset, float *c, int64_t ldc, cpu_store store, cpu_ahead *ahead, float *to)
+{
+    (void)a, (void)lda, (void)a_offset, (void)b, (void)b_offset, (void)c, (void)ldc, (void)store, (void)to;
+    longest = most(longest, least(ahead->stretch, depth));
+}
+
+/* What is done between two stretches is a part of few steps. Where a far C has short rows, it asks for lines of it. */
+START_TEST(shallow_tiles_stop_for_lines_of_c_alone)
+{
+    static cpu_gemm_tiles *const wholes[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = whole_of_steps };
+    static cpu_gemm_copy *const copies[CPU_MR_MAX + 1] = { [1 ... CPU_MR_MAX] = copy_of_steps };
+    static const struct {
+        int64_t m, n, k;
+        bool waits;
+    } cases[] = { { 300, 96, 16, false }, { 40000, 96, 16, true }, { 1200, 2048, 16, false }, { 300, 96, 256, true } };
+    const cpu_config *config;
+    for (int i = 0; (config = cek__config_at(i)) != NULL; i++)
+        for (int n = 0; n < (int)(sizeof cases / sizeof *cases); n++) {
+            const gemm_desc d = rows_of_memory(cases[n].m, cases[n].n, cases[n].k);
+            gemm_plan plan;
+            spies s;
+            spies_place(config, wholes, NULL, copies, &s);
+            cek__gemm_plan(&d, &s.config, 1, &plan);
+            if (config->kernels->mr <= CPU_LOW) /* they ask for all of C at once */
+                continue;
+            void *workspace = guarded(plan.workspace_bytes, 0);
+            float *a = calloc((size_t)(d.m * d.k), sizeof *a), *b = calloc((size_t)(d.k * d.n), sizeof *b);
+            float *c = calloc((size_t)(d.m * d.n), sizeof *c);
+            longest = 0;
+            cek__gemm_run(&plan, NULL, &(gemm_args){ .a = a, .b = b, .c = c }, workspace);
+            EXPECT(longest > 0 && (longest < d.k) == cases[n].waits, "%s: %ldx%ldx%ld: stretches of %ld", config->isa,
+                   (long)d.m, (long)d.n, (long)d.k, (long)longest);
+            free(c), free(b), free(a);
+            guard_free(workspace, plan.workspace_bytes);
+        }
+}
+END_TEST
+
 /* Blocks of a transposed B that tiles were asked to ask for. */
 static struct transposed_b {
     const float *begin, *end, *last;
@@ -747,6 +798,7 @@ int main(void)
     tcase_add_test(tests, one_panel_of_a_reads_b_where_it_lies);
     tcase_add_test(tests, tiles_ask_for_whole_rows_one_after_the_other);
     tcase_add_test(tests, rows_of_b_that_begin_within_lines_are_asked_for_whole);
+    tcase_add_test(tests, shallow_tiles_stop_for_lines_of_c_alone);
     tcase_add_test(tests, columns_of_a_transposed_b_are_asked_for_a_block_ahead);
     tcase_add_test(tests, columns_of_a_that_lie_along_memory_are_asked_for_a_block_ahead);
     tcase_add_test(tests, rows_of_a_far_a_are_asked_for_a_panel_ahead);

@@ -12,6 +12,8 @@
 enum {
     REDUCE_ROWS = 8,        /* of partial results added by one task */
     FAR_A_BYTES = 16 << 20, /* more than L3 may hold, from where rows come in time without being asked for */
+    NEAR_C_BYTES = 4 << 20, /* of L2 and L3 */
+    LONG_C_PANELS = 16,     /* of a row of C */
     FEW_B_PANELS = 4,       /* for which a row of such an A takes longer to come than to multiply */
     FEW_A_PANELS = 5        /* packing a near B for these takes longer than it saves, and L2 holds it twice meanwhile */
 };
@@ -92,6 +94,12 @@ static bool b_stays(const product_plan *plan)
     return plan->m <= FEW_A_PANELS * plan->mr && plan->k * plan->n * 4 <= plan->config->near_bytes;
 }
 
+/* Asked for by shallow tiles, lines of a near C, or of long rows, come no sooner. */
+static bool c_waits(const product_plan *plan)
+{
+    return plan->batch * plan->m * plan->n * 4 > NEAR_C_BYTES && plan->n < LONG_C_PANELS * plan->nr;
+}
+
 /* Of rows that tiles read where they lie. Processors follow those of a low panel by themselves once they have begun,
  * sooner than tiles could ask; a high narrow tile, which has a load for each multiply-add, has no time for more. Of
  * other high ones, and of short rows, all must be asked for, where A is far, and tiles so few that they would wait. */
@@ -150,6 +158,7 @@ static void block_task(void *arg, int64_t task, int worker)
                .by_columns = plan->config->by_columns,
                .a_rows_ahead = a_rows_ahead(r, &p),
                .b_stays = b_stays(plan),
+               .c_waits = c_waits(plan),
                .a_bytes = (int)cpu_type_bytes(p.a.type),
                .b_bytes = (int)cpu_type_bytes(p.b.type),
                .source = &p };

@@ -209,6 +209,10 @@ static cpu_ahead panel_next(const float *a, int64_t height, int64_t depth, int64
     return cpu_ahead_from(a, whole ? stretch_for(groups, tiles * depth, CPU_PACE, stretch) : stretch);
 }
 
+/* Steps of k, of which high tiles make one stretch where nothing of C must be asked for: what they do between two costs
+ * a fifth of 8 steps, a twentieth of 48. */
+enum { SHALLOW = 64 };
+
 /* All tiles of a block: `rows` rows of A against `cols` columns. */
 static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_t depth, float *c, int64_t ldc,
                   cpu_store store, fetch *f, b_block from, const walk_scratch *s)
@@ -218,7 +222,9 @@ static void tiles(const walk *w, int64_t rows, int64_t cols, int64_t lda, int64_
     cpu_gemm_edge *const *edge = w->words ? w->words->edge : w->kernels->edge;
     const int64_t nr = panel_columns(w), panel_tiles = ceil_div(cols, nr);
     const int64_t a_panels = ceil_div(rows, s->a_rows[0]), panels = a_panels + f->behind;
-    const int64_t stretch = cpu_stretch(depth, w->words ? w->words->mr : w->kernels->mr, cols <= nr / 2);
+    const bool shallow = depth < SHALLOW && !w->words && w->kernels->mr > CPU_LOW && !w->c_waits;
+    const int64_t stretch = shallow ? SHALLOW
+                                    : cpu_stretch(depth, w->words ? w->words->mr : w->kernels->mr, cols <= nr / 2);
     const bool whole = w->kernels->mr > CPU_LOW && cols > nr / 2; /* there is time to ask for a whole panel */
     const int64_t b_panels = b_ahead_panels(w, &f->b, panels, panel_tiles, depth, stretch);
     const int64_t a_asking = most(a_panels - most(b_panels - f->behind, 0), 1);

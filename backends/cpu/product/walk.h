@@ -92,6 +92,7 @@ typedef struct walk {
     bool b_along;        /* B's columns lie along memory and are transposed: none stay or are packed by tiles */
     bool by_columns;     /* tiles have a way for columns of A that lie the same distance apart */
     walk_rows a_rows_ahead; /* where tiles read A's rows where they lie */
+    bool c_waits;           /* C comes from memory, in rows too short for processors to follow: tiles ask for lines */
     bool b_stays;           /* panels of A are so few that full ones of B are read where they lie, if lines allow it */
     int a_bytes, b_bytes;   /* of an element there */
     const void *source;
