@@ -66,17 +66,19 @@ cek_status cek__sim_queue_status(cek_queue *queue, char *text, uint64_t cap)
     return queue->failure.status;
 }
 
+/* What came before a failure still takes its time. */
 cek_status cek__sim_queue_sync(cek_queue *queue, uint64_t timeout_ns)
 {
     cek_status st;
-    if (queue->failure.status && !cek__sim_latch_status(queue->dev, NULL, 0))
-        return queue->failure.status;
-    if (!cek__sim_wait_pass(queue->dev, CEK__SIM_queue_sync, queue->hangs, timeout_ns, &st))
+    bool failed = queue->failure.status && !cek__sim_latch_status(queue->dev, NULL, 0);
+    if (!failed && !cek__sim_wait_pass(queue->dev, CEK__SIM_queue_sync, queue->hangs, timeout_ns, &st))
         return st;
     st = drain(queue, &timeout_ns);
     if (!st || st == CEK_DEVICE_LOST) /* what was done late may have lost it */
         st = cek__sim_lost(queue->dev, "queue_sync");
-    return st ? st : INNER(queue->dev, queue_sync, queue->inner, timeout_ns);
+    if (st)
+        return st;
+    return failed ? queue->failure.status : INNER(queue->dev, queue_sync, queue->inner, timeout_ns);
 }
 
 /* An inline device takes the caller's thread for as long as its work takes. */

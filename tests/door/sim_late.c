@@ -159,6 +159,26 @@ START_TEST(what_the_plugin_inside_refuses_loses_the_device_when_its_time_has_pas
 }
 END_TEST
 
+START_TEST(a_queue_that_failed_is_waited_for_all_the_same)
+{
+    enum { PLACES = sizeof late / sizeof *late };
+    const char *options[PLACES + 2] = { "sim_faults", "later_internal@download#2" };
+    memcpy(options + 2, late, sizeof late);
+    memset(seen, 0, sizeof seen);
+    open_all(options);
+    OK(d.plugin.download(d.queue, seen, (cek_ref){ mem, 0 }, BYTES));
+    OK(d.plugin.download(d.queue, seen, (cek_ref){ mem, 0 }, SHORT));
+    ck_assert_uint_eq(d.plugin.queue_sync(d.queue, 0), CEK_TIMEOUT);
+    ck_assert_uint_eq(d.plugin.queue_sync(d.queue, CEK_FOREVER), CEK_INTERNAL);
+    ck_assert_int_eq(seen[BYTES - 1], BEFORE);
+    ck_assert_uint_eq(d.plugin.queue_sync(d.queue, 0), CEK_INTERNAL);
+    d.plugin.mem_free(mem);
+    d.plugin.event_destroy(event);
+    d.plugin.queue_destroy(other);
+    door_close(&d);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sim_late");
@@ -169,6 +189,7 @@ int main(void)
     tcase_add_test(cases, what_cannot_be_waited_for_is_refused_late_as_well);
     tcase_add_test(cases, what_an_update_was_given_may_change_at_once);
     tcase_add_test(cases, what_the_plugin_inside_refuses_loses_the_device_when_its_time_has_passed);
+    tcase_add_test(cases, a_queue_that_failed_is_waited_for_all_the_same);
     suite_add_tcase(suite, cases);
     return suite_run(suite);
 }
