@@ -150,6 +150,7 @@ static void replica_release(void *replica)
 
 void cek__team_close(cek__team *team)
 {
+    cek__team_quiesce(team); /* one replica may still be copying from another's memory */
     for (size_t i = 0; team->crew && i < team->count; i++)
         if (team->replicas[i])
             cek__crew_release(team->crew, cek__replica_device(team->replicas[i]), replica_release, team->replicas[i]);
@@ -192,8 +193,10 @@ void cek__team_quiesce(cek__team *team)
 {
     char text[CEK__ERROR_TEXT_MAX];
     strcpy(text, cek_error_text());
-    for (size_t i = 0; i < team->count; i++)
-        (void)!cek__crew_call(team->crew, cek__replica_device(team->replicas[i]), replica_quiesce, team->replicas[i]);
+    for (size_t i = 0; team->crew && i < team->count; i++)
+        if (team->replicas[i])
+            (void)!cek__crew_call(team->crew, cek__replica_device(team->replicas[i]), replica_quiesce,
+                                  team->replicas[i]);
     cek__fail(CEK_INTERNAL, "%s", text);
 }
 

@@ -245,6 +245,32 @@ START_TEST(what_moves_to_other_members_has_arrived)
 }
 END_TEST
 
+/* ---- a trainer that cannot be made ---- */
+
+/* One device fails when the other has begun to look whether it can copy from its memory; the link is slow. */
+START_TEST(what_others_still_read_is_not_freed_where_a_trainer_cannot_be_made)
+{
+    int failures = 0;
+
+    setenv("CEKERNELS_SIM_DEVICES", "2", 1);
+    setenv("CEKERNELS_SIM_WORK", "late", 1);
+    setenv("CEKERNELS_SIM_LATENCY_NS", "1000000", 1);
+    for (int n = 1; n <= 40; n++) {
+        const cek_trainer_options o = options_small();
+        char fault[64];
+        bench b;
+        snprintf(fault, sizeof fault, "%s@event_create#%d/0", _i == 0 ? "device_lost" : "out_of_memory", n);
+        setenv("CEKERNELS_SIM_FAULTS", fault, 1);
+        bench_engine(&b, "1", "sim");
+        const cek_status st = cek_trainer_create(b.model, b.devices, b.count, &o, &b.trainer);
+        ck_assert_msg(st == CEK_OK || strstr(cek_error_text(), "simulated") != NULL, "%s: %s", fault, cek_error_text());
+        failures += st != CEK_OK;
+        bench_close(&b);
+    }
+    ck_assert_int_gt(failures, 30);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("train_races");
@@ -256,6 +282,7 @@ int main(void)
     tcase_add_loop_test(tc, nor_where_operations_are_left_to_another_device, 0, 3 * FLEETS);
     tcase_set_timeout(members, 120);
     tcase_add_loop_test(members, what_moves_to_other_members_has_arrived, 0, 3);
+    tcase_add_loop_test(members, what_others_still_read_is_not_freed_where_a_trainer_cannot_be_made, 0, 2);
     suite_add_tcase(suite, tc);
     suite_add_tcase(suite, members);
     return suite_run(suite);
