@@ -14,6 +14,7 @@ typedef struct member {
     cek__crew *crew;
     size_t index;
     cek_device *device; /* NULL: none */
+    bool lost;          /* it said so itself */
     bool has_thread;
     pthread_t thread; /* of an inline device */
     cek__gate *gate;  /* of another; NULL: it was left, and is started again where the device is not lost */
@@ -268,17 +269,22 @@ static cek_status release_run(void *user)
     return CEK_OK;
 }
 
-/* A thread was left inside one of the devices, in a copy from this one perhaps; or another one was called lost, and may
- * still read from this one's memory. */
+/* A thread was left inside one of the devices, in a copy from this one perhaps; or another one is lost, and may still
+ * read from this one's memory (plugin.h, Errors). */
 static bool is_in_use(const cek__crew *crew, const cek_device *device)
 {
     for (size_t i = 0; i < crew->count; i++) {
-        const cek_device *other = crew->members[i].device;
+        const member *m = &crew->members[i];
 
-        if (cek__gate_is_occupied(other) || (other != device && cek__gate_is_lost(other)))
+        if (cek__gate_is_occupied(m->device) || (m->device != device && (m->lost || cek__gate_is_lost(m->device))))
             return true;
     }
     return false;
+}
+
+void cek__crew_lost(cek__crew *crew, const cek_device *device)
+{
+    member_of(crew, device)->lost = true;
 }
 
 void cek__crew_release(cek__crew *crew, const cek_device *device, void (*fn)(void *object), void *object)

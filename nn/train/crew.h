@@ -31,9 +31,11 @@ CEK__SHARED CEK__CHECKED cek_status cek__crew_call(cek__crew *crew, const cek_de
 /* The same for a job that calls several devices. */
 CEK__SHARED CEK__CHECKED cek_status cek__crew_call_any(cek__crew *crew, cek__crew_job fn, void *user);
 
-/* Gives back something on a device of the crew, by fn(object). Where a thread was left inside any of them, or the
- * library has called another one lost, which may still copy from this one, all of it is left to them: it is given up,
- * with what hangs on it. NULL: nothing. */
+/* Gives back something on a device of the crew, by fn(object). Where a thread was left inside any of them, or another
+ * one is lost, which may still copy from this one, all of it is left to them: it is given up, with what hangs on it.
+ * NULL: nothing. */
 CEK__SHARED void cek__crew_release(cek__crew *crew, const cek_device *device, void (*fn)(void *object), void *object);
+/* A device that the library has not called lost has said so itself. */
+CEK__SHARED void cek__crew_lost(cek__crew *crew, const cek_device *device);
 
 #endif

@@ -143,14 +143,33 @@ out:
     return st;
 }
 
+static cek_status replica_quiesce(void *replica)
+{
+    return cek__replica_quiesce(replica) ? CEK_OK : CEK_DEVICE_LOST;
+}
+
 static void replica_release(void *replica)
 {
     cek__replica_free(replica);
 }
 
+/* Waits for all, and keeps the text: one may still be copying from another's memory, and for good where it is lost. */
+static void all_quiesce(cek__team *team)
+{
+    char text[CEK__ERROR_TEXT_MAX];
+    strcpy(text, cek_error_text());
+    for (size_t i = 0; team->crew && i < team->count; i++) {
+        cek__replica *r = team->replicas[i];
+        if (r && cek__crew_call(team->crew, cek__replica_device(r), replica_quiesce, r) != CEK_OK &&
+            !cek__replica_is_inline(r))
+            cek__crew_lost(team->crew, cek__replica_device(r));
+    }
+    cek__fail(CEK_INTERNAL, "%s", text);
+}
+
 void cek__team_close(cek__team *team)
 {
-    cek__team_quiesce(team); /* one replica may still be copying from another's memory */
+    all_quiesce(team);
     for (size_t i = 0; team->crew && i < team->count; i++)
         if (team->replicas[i])
             cek__crew_release(team->crew, cek__replica_device(team->replicas[i]), replica_release, team->replicas[i]);
@@ -183,21 +202,9 @@ cek__share cek__team_share(const cek__team *team, size_t index, const cek__share
     return part;
 }
 
-static cek_status replica_quiesce(void *replica)
-{
-    (void)cek__replica_quiesce(replica);
-    return CEK_OK;
-}
-
 void cek__team_quiesce(cek__team *team)
 {
-    char text[CEK__ERROR_TEXT_MAX];
-    strcpy(text, cek_error_text());
-    for (size_t i = 0; team->crew && i < team->count; i++)
-        if (team->replicas[i])
-            (void)!cek__crew_call(team->crew, cek__replica_device(team->replicas[i]), replica_quiesce,
-                                  team->replicas[i]);
-    cek__fail(CEK_INTERNAL, "%s", text);
+    all_quiesce(team);
 }
 
 typedef struct reading {

@@ -253,6 +253,26 @@ START_TEST(a_queue_that_failed_has_ended_and_one_of_a_lost_device_may_not_have)
 }
 END_TEST
 
+/* Which is the processor's, for want of another way; what others have of it stays theirs. */
+START_TEST(what_a_lost_device_may_still_read_is_not_freed)
+{
+    const bool lost = _i;
+    const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .shares = CEK_SHARES_EQUAL };
+    cek_memory_stats stats = { .size = sizeof stats };
+    place p;
+    cek_trainer *trainer;
+    failing_open(&p, lost ? "later_device_lost@upload#9/0" : "later_internal@upload#9/0");
+    free(p.devices);
+    ok(cek_engine_select(p.engine, "cpu:0,sim:0", CEK_PROFILE_TRAINING, &p.devices, &p.count));
+    ck_assert_uint_eq(place_train(&p, &o, STEPS, &trainer), lost ? CEK_DEVICE_LOST : CEK_INTERNAL);
+    cek_trainer_free(trainer);
+    ok(cek_device_memory_stats(p.devices[0], &stats));
+    ck_assert_msg((stats.used_bytes > 0) == lost, "%llu bytes of cpu:0 are in use",
+                  (unsigned long long)stats.used_bytes);
+    place_close(&p);
+}
+END_TEST
+
 START_TEST(predictions_fail_the_same_way)
 {
     place p;
@@ -391,6 +411,7 @@ int main(void)
     tcase_add_test(c, memory_that_is_short_once_fails_one_step_at_most);
     tcase_add_loop_test(c, what_was_not_pulled_whole_leaves_the_model_as_it_was, 0, sizeof kinds / sizeof *kinds);
     tcase_add_loop_test(c, a_queue_that_failed_has_ended_and_one_of_a_lost_device_may_not_have, 0, 2);
+    tcase_add_loop_test(c, what_a_lost_device_may_still_read_is_not_freed, 0, 2);
     tcase_add_loop_test(c, predictions_fail_the_same_way, 0, sizeof kinds / sizeof *kinds);
     tcase_add_test(c, a_wrong_setting_is_quoted_where_the_device_is_missed);
     tcase_add_test(c, a_parameter_larger_than_what_a_device_gives_at_once_is_named_with_it_and_the_others_train);
