@@ -84,12 +84,19 @@ static void lose(const struct cek__sim_later *later, cek_status st)
                       cek__sim_call_name(later->work.call), (unsigned)st);
 }
 
+/* A device that is lost does nothing any more: its memory may have been given back. */
+static bool does(const struct cek__sim_later *later, bool reached)
+{
+    return reached && !cek__sim_latch_status(later->queue->dev, NULL, 0);
+}
+
 /* NaN of every type that has any. */
 static void later_begin(cek__task *task, bool reached)
 {
     enum { GARBAGE = 0xff };
     struct cek__sim_later *later =
         (struct cek__sim_later *)(void *)((char *)task - offsetof(struct cek__sim_later, begin));
+    reached = does(later, reached);
     const cek__sim_work *w = &later->work;
     cek_queue *queue = later->queue;
     cek_status st = CEK_OK;
@@ -119,6 +126,7 @@ static void later_end(cek__task *task, bool reached)
 {
     struct cek__sim_later *later =
         (struct cek__sim_later *)(void *)((char *)task - offsetof(struct cek__sim_later, end));
+    reached = does(later, reached);
     bool same = true;
     cek_status st = CEK_OK;
     if (reached && later->seen)

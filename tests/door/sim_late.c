@@ -159,6 +159,34 @@ START_TEST(what_the_plugin_inside_refuses_loses_the_device_when_its_time_has_pas
 }
 END_TEST
 
+START_TEST(a_lost_device_does_nothing_more)
+{
+    enum { PLACES = sizeof late / sizeof *late };
+    const char *options[PLACES + 2] = { "sim_faults", "device_lost@device_memory" };
+    const cek_mem_desc desc = { .size = sizeof desc, .bytes = 2 * BYTES };
+    cek_dev *second;
+    cek_queue *clock;
+    cek_mem *elsewhere;
+    uint64_t bytes;
+    memcpy(options + 2, late, sizeof late);
+    memset(seen, 0, sizeof seen);
+    open_all(options);
+    OK(d.plugin.device_open(d.instance, 1, NULL, &second));
+    OK(d.plugin.queue_create(second, NULL, &clock));
+    OK(d.plugin.mem_alloc(second, &desc, &elsewhere));
+    OK(d.plugin.download(d.queue, seen, (cek_ref){ mem, 0 }, BYTES));
+    ck_assert_uint_eq(d.plugin.device_memory(d.dev, &bytes, &bytes), CEK_DEVICE_LOST);
+    OK(d.plugin.fill(clock, (cek_ref){ elsewhere, 0 }, AFTER, 1, 2 * BYTES)); /* time passes */
+    OK(d.plugin.queue_sync(clock, CEK_FOREVER));
+    d.plugin.mem_free(elsewhere);
+    d.plugin.queue_destroy(clock);
+    d.plugin.device_close(second);
+    close_all(CEK_DEVICE_LOST);
+    for (int i = 0; i < BYTES; i++)
+        ck_assert_int_eq(seen[i], 0);
+}
+END_TEST
+
 START_TEST(a_queue_that_failed_is_waited_for_all_the_same)
 {
     enum { PLACES = sizeof late / sizeof *late };
@@ -189,6 +217,7 @@ int main(void)
     tcase_add_test(cases, what_cannot_be_waited_for_is_refused_late_as_well);
     tcase_add_test(cases, what_an_update_was_given_may_change_at_once);
     tcase_add_test(cases, what_the_plugin_inside_refuses_loses_the_device_when_its_time_has_passed);
+    tcase_add_test(cases, a_lost_device_does_nothing_more);
     tcase_add_test(cases, a_queue_that_failed_is_waited_for_all_the_same);
     suite_add_tcase(suite, cases);
     return suite_run(suite);
