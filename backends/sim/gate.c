@@ -167,6 +167,8 @@ bool cek__sim_queue_pass(cek_queue *queue, cek__sim_call call, cek_status *st)
     else if (fault.effect == CEK__SIM_LATER)
         cek__failure_set(&queue->failure, fault.status, "%s: simulated failure of sim:%u by work in a queue", name,
                          dev->index);
+    else if (fault.effect == CEK__SIM_HANG && dev->instance->inline_work)
+        *st = cek__sim_hold(dev, CEK_FOREVER); /* the call is the work */
     else if (fault.effect == CEK__SIM_HANG)
         queue->hangs = true;
     else if (fault.effect == CEK__SIM_HALVE)

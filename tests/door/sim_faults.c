@@ -270,6 +270,20 @@ START_TEST(what_hangs_without_a_deadline_is_ended_by_the_watchdog)
 }
 END_TEST
 
+/* Its caller takes the work for done when the call returns. */
+START_TEST(work_that_hangs_on_an_inline_device_keeps_its_caller)
+{
+    static const char *const options[] = { "sim_inner", "reference",       "sim_faults", "hang@fill", "sim_inline",
+                                           "1",         "sim_watchdog_ms", "20",         NULL };
+    with(options);
+    cek_mem *mem = door_mem(&d, 64);
+    ck_assert_uint_eq(d.plugin.fill(d.queue, (cek_ref){ mem, 0 }, 1, 4, 64), CEK_DEVICE_LOST);
+    ck_assert(strstr(d.text, "watchdog") != NULL);
+    d.plugin.mem_free(mem);
+    door_close(&d);
+}
+END_TEST
+
 static void *sync_for_ever(void *status)
 {
     *(cek_status *)status = d.plugin.queue_sync(d.queue, CEK_FOREVER);
@@ -348,6 +362,7 @@ int main(void)
     tcase_add_test(cases, work_that_loses_the_device_is_seen_after_the_call);
     tcase_add_test(cases, what_hangs_ends_at_the_deadline_of_whoever_waits);
     tcase_add_loop_test(cases, what_hangs_without_a_deadline_is_ended_by_the_watchdog, 0, 5);
+    tcase_add_test(cases, work_that_hangs_on_an_inline_device_keeps_its_caller);
     tcase_add_test(cases, a_loss_ends_the_waits_of_other_threads);
     tcase_add_loop_test(cases, any_call_may_fail, 0, 3);
     suite_add_tcase(suite, cases);
