@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/base/alloc.h"
+#include "core/base/log.h"
 #include "core/base/trace.h"
 
 /* A stretch is recorded when it runs for the second time. Making a command buffer costs a device as much as many runs
@@ -218,8 +219,7 @@ out:
     return st;
 }
 
-/* Leaves the recording RECORDED; or NOT_RECORDABLE, where the device has no command buffers or none for this. */
-static cek_status record(const cek__binding *b, const cek__stretch *s, const cek__tail *tail, recording *r)
+static cek_status commands_make(const cek__binding *b, const cek__stretch *s, const cek__tail *tail, cek_cmdbuf **out)
 {
     cek_status st;
     cek_cmd *cmds = NULL;
@@ -237,14 +237,25 @@ static cek_status record(const cek__binding *b, const cek__stretch *s, const cek
     }
     for (uint32_t i = 0; i < tail->count; i++)
         cmds[count++] = tail->cmds[i];
-    st = cek_commands_make(b->program->device, cmds, count, &r->commands);
-    if (st == CEK_OK || st == CEK_UNSUPPORTED) {
-        r->state = st == CEK_OK ? RECORDED : NOT_RECORDABLE;
-        st = CEK_OK;
-    }
+    st = cek_commands_make(b->program->device, cmds, count, out);
 out:
     free(cmds);
     return st;
+}
+
+/* Leaves the recording RECORDED; or NOT_RECORDABLE, where the device has no command buffers or none for this, or there
+ * is no memory for it: that costs time, not the step. */
+static cek_status record(const cek__binding *b, const cek__stretch *s, const cek__tail *tail, recording *r)
+{
+    const cek_status st = commands_make(b, s, tail, &r->commands);
+
+    if (st == CEK_OUT_OF_MEMORY)
+        cek__log(CEK_LOG_WARN, "%s: runs a part of the model operation by operation: %s",
+                 cek_device_name(b->program->device), cek_error_text());
+    else if (st != CEK_OK && st != CEK_UNSUPPORTED)
+        return st;
+    r->state = st == CEK_OK ? RECORDED : NOT_RECORDABLE;
+    return CEK_OK;
 }
 
 cek_status cek__binding_run_with(cek__binding *b, cek_stream *stream, size_t stretch, const cek__tail *tail)

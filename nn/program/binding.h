@@ -2,9 +2,9 @@
  *
  * Owns: where each instruction's operands lie, and the command buffers of the stretches. A stretch is a list of
  * instructions that always run together. The first time it runs instruction by instruction; the second time it is
- * recorded, and from then on it is one call of the device. Where the device answers CEK_UNSUPPORTED it is not asked
- * again for that stretch, which goes on instruction by instruction, as one does of which a part is left to another
- * device.
+ * recorded, and from then on it is one call of the device. Where the device answers CEK_UNSUPPORTED, or there is no
+ * memory for it, it is not asked again for that stretch, which goes on instruction by instruction, as one does of which
+ * a part is left to another device.
  * Must not know: what a stretch is for, whose the memory is. */
 #ifndef CEK_NN_PROGRAM_BINDING_H
 #define CEK_NN_PROGRAM_BINDING_H

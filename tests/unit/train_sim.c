@@ -98,7 +98,6 @@ static const struct {
     const char *fault;
     cek_status status;
 } recordings[] = {
-    { "out_of_memory@cmdbuf_create/1", CEK_OUT_OF_MEMORY },  { "out_of_memory@cmdbuf_create#4/1", CEK_OUT_OF_MEMORY },
     { "internal@cmdbuf_create#2/1", CEK_INTERNAL },          { "device_lost@cmdbuf_create#3/1", CEK_DEVICE_LOST },
     { "out_of_memory@cmdbuf_run/1", CEK_OUT_OF_MEMORY },     { "internal@cmdbuf_run#3/1", CEK_INTERNAL },
     { "later_internal@cmdbuf_run#3/1", CEK_INTERNAL },       { "device_lost@cmdbuf_run#6/1", CEK_DEVICE_LOST },
@@ -143,12 +142,14 @@ static void weights_after_steps(const char *faults, char sha256[65])
 
 START_TEST(command_buffers_change_no_bit_of_the_weights)
 {
-    char recorded[65], plain[65], some[65];
+    char recorded[65], plain[65], some[65], starved[65];
     weights_after_steps("", recorded);
     weights_after_steps("unsupported@cmdbuf_create#1+", plain);
     weights_after_steps("unsupported@cmdbuf_create#3/0,unsupported@cmdbuf_create#2+/1", some);
+    weights_after_steps("out_of_memory@cmdbuf_create/0,out_of_memory@cmdbuf_create#2+/1", starved);
     ck_assert_str_eq(recorded, plain);
     ck_assert_str_eq(recorded, some);
+    ck_assert_str_eq(recorded, starved);
 }
 END_TEST
 
