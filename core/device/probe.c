@@ -156,7 +156,10 @@ cek_status cek__probe(cek_stream *stream, const char *call)
         return CEK_OK;
     if (full)
         stream_look(stream);
-    CEK_TRY(idle_take(stream, call, &event));
+    st = idle_take(stream, call, &event);
+    if (st == CEK_OUT_OF_MEMORY) /* then fewer are seen to finish, and commands need no more memory than before */
+        return CEK_OK;
+    CEK_TRY(st);
     st = event_put(stream, call, event);
     pthread_mutex_lock(&p->lock);
     if (st == CEK_OK)

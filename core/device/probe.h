@@ -5,7 +5,8 @@
  * happened. The events are few: where more commands are outstanding, they stand behind every second, fourth, ... of
  * them. Of a long list of commands at least every 16th part is seen to finish, so the list may take 16 times the
  * device's time-out. Where a stream waits for another, the last command there and the first one behind it look like
- * one. An inline device has none: its commands have finished when the call returns. */
+ * one. Where there is no memory for another there are fewer. An inline device has none: its commands have finished when
+ * the call returns. */
 #ifndef CEK_CORE_DEVICE_PROBE_H
 #define CEK_CORE_DEVICE_PROBE_H
 

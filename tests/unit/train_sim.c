@@ -203,6 +203,29 @@ START_TEST(memory_that_is_short_once_fails_one_step_at_most)
 }
 END_TEST
 
+/* Events that only tell how far a device has come are made as they are needed. */
+START_TEST(no_step_fails_for_want_of_memory_for_events)
+{
+    int trained = 0;
+    for (int n = 10; n < 400 && trained < 10; n += 10) {
+        const cek_trainer_options o = { .size = sizeof o, .batch = SAMPLES, .shares = CEK_SHARES_EQUAL };
+        char fault[64];
+        place p;
+        cek_trainer *trainer;
+        snprintf(fault, sizeof fault, "out_of_memory@event_create#%d+", n);
+        failing_open(&p, fault);
+        if (cek_trainer_create(p.model, p.devices, p.count, &o, &trainer) == CEK_OK) {
+            for (int i = 0; i < 4; i++)
+                ok(cek_trainer_step(trainer, &batch, NULL));
+            trained++;
+        }
+        cek_trainer_free(trainer);
+        place_close(&p);
+    }
+    ck_assert_int_eq(trained, 10);
+}
+END_TEST
+
 /* The model is as large as several buckets; weights come back bucket by bucket. */
 START_TEST(what_was_not_pulled_whole_leaves_the_model_as_it_was)
 {
@@ -410,6 +433,7 @@ int main(void)
     tcase_add_loop_test(c, so_it_is_where_waits_fail, 0, 4);
     tcase_add_test(c, memory_that_is_never_there_is_told_before_training);
     tcase_add_test(c, memory_that_is_short_once_fails_one_step_at_most);
+    tcase_add_test(c, no_step_fails_for_want_of_memory_for_events);
     tcase_add_loop_test(c, what_was_not_pulled_whole_leaves_the_model_as_it_was, 0, sizeof kinds / sizeof *kinds);
     tcase_add_loop_test(c, a_queue_that_failed_has_ended_and_one_of_a_lost_device_may_not_have, 0, 2);
     tcase_add_loop_test(c, what_a_lost_device_may_still_read_is_not_freed, 0, 2);
