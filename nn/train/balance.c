@@ -408,6 +408,8 @@ static cek_status ask(void *user)
         CEK_TRY(rehearse(r, q->share, q->block, meter, step));
     cek__meter_read(meter, REHEARSALS, &q->busy, &q->period);
 out:
+    if (st != CEK_OK)
+        (void)cek__replica_quiesce(r); /* what is under way has the meter's markers */
     cek__meter_free(meter);
     return st;
 }
@@ -425,7 +427,13 @@ cek_status cek__balance_ask(cek__balance *b, size_t index, int64_t rows, int64_t
     question q = { .replica = b->team->replicas[index], .share = &share, .block = block };
 
     share.rows = rows < batch->rows ? rows : batch->rows;
-    CEK_TRY(cek__crew_call(b->team->crew, cek__replica_device(q.replica), ask, &q));
+    st = cek__crew_call(b->team->crew, cek__replica_device(q.replica), ask, &q);
+    if (st == CEK_OUT_OF_MEMORY) {
+        cek__log(CEK_LOG_WARN, "shares: %s is asked another time how fast it is: %s", name_of(b, index),
+                 cek_error_text());
+        return cek__team_forget(b->team); /* half an answer is no part of what is summed up next */
+    }
+    CEK_TRY(st);
     cek__schedule_probed(b->schedule, index, share.rows, q.busy, REHEARSALS * q.period);
     if (b->resumed[index] == 0) /* the first answer */
         outside_log(b, index);

@@ -2,6 +2,9 @@
  * first members are trained alike, and that a device outside costs nothing. */
 #include <math.h>
 
+#include "core/base/fault.h"
+#include "nn/train/schedule_inside.h"
+#include "nn/train/trainer.h"
 #include "train_bench.h"
 
 enum { STEPS = 60 };
@@ -118,6 +121,35 @@ START_TEST(a_slow_device_leaves_and_training_goes_on_as_before)
 }
 END_TEST
 
+/* It is asked another time. */
+START_TEST(no_step_fails_where_there_is_no_memory_to_ask_a_device_outside)
+{
+    cek_trainer_options o = automatic();
+    bool waits = false;
+    long site = 1, failed = 0;
+    bench b;
+    fleet("2", "4G,10M", "100G");
+    bench_open(&b, "1", "sim", &o);
+    train(&b, STEPS);
+    ck_assert_int_eq(share(&b, 1), 0);
+    cek__balance *balance = &b.trainer->balance;
+    for (; !waits; site++) {
+        balance->schedule->outside[1].patience = 0; /* it is its time */
+        balance->schedule->outside[1].since = 1e9;
+        balance->resumed[1] = 0;
+        cek__fault_set(CEK__FAULT_ALLOC, site);
+        train(&b, 1);
+        waits = cek__fault_pending(CEK__FAULT_ALLOC);
+        cek__fault_set(CEK__FAULT_ALLOC, 0);
+        failed += balance->resumed[1] == 0;
+        ck_assert(!waits || balance->resumed[1] > 0);
+    }
+    ck_assert_int_gt(failed, 5);
+    bench_close(&b);
+    fleet_over();
+}
+END_TEST
+
 START_TEST(inline_devices_are_measured_too_and_any_batch_is_taken)
 {
     cek_trainer_options o = automatic();
@@ -181,6 +213,7 @@ int main(void)
 
     tcase_add_test(tc, shares_are_those_of_the_speeds);
     tcase_add_loop_test(tc, a_slow_device_leaves_and_training_goes_on_as_before, 0, 2);
+    tcase_add_test(tc, no_step_fails_where_there_is_no_memory_to_ask_a_device_outside);
     tcase_add_loop_test(tc, inline_devices_are_measured_too_and_any_batch_is_taken, 0, 3);
     tcase_add_test(tc, a_memory_limit_keeps_the_members);
     tcase_add_test(tc, a_first_view_is_planned_as_the_only_owner);
