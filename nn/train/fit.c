@@ -234,7 +234,8 @@ out:
     return st;
 }
 
-/* Of the average, where there is one: that is what will be used. */
+/* Of the average, where there is one: that is what will be used. Nobody else asked for it, so a trainer that cannot
+ * give it back is broken. */
 static cek_status test(cek_trainer *t, const cek_dataset *dataset, uint32_t workers)
 {
     cek_status st, back;
@@ -243,6 +244,8 @@ static cek_status test(cek_trainer *t, const cek_dataset *dataset, uint32_t work
     CEK_TRY(cek_trainer_use_average(t, true));
     st = evaluate(t, dataset, workers, &t->test);
     back = cek_trainer_use_average(t, false);
+    if (back != CEK_OK && cek__trainer_usable(t) == CEK_OK)
+        cek__trainer_break(t, back);
     st = st != CEK_OK ? st : back;
 out:
     return st;

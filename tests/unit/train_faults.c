@@ -17,7 +17,9 @@ static void trainer_is_usable_or_broken(cek_trainer *t, cek_status failure)
 static cek_status train(place *p)
 {
     cek_trainer *t = NULL;
-    cek_trainer_options o = { .size = sizeof o, .batch = 8, .shares = CEK_SHARES_EQUAL, .fallback = fallback };
+    cek_trainer_options o = {
+        .size = sizeof o, .batch = 8, .shares = CEK_SHARES_EQUAL, .average = 0.5, .fallback = fallback
+    };
     cek_fit_options f = { .size = sizeof f, .epochs = 2, .test = p->set, .workers = 2 };
     cek_epoch_result last = { .size = sizeof last };
     cek_status st = cek_trainer_create(p->model, p->devices, p->count, &o, &t);
