@@ -203,6 +203,18 @@ cek_queue *cek_stream_raw(const cek_stream *stream)
     return stream != NULL ? stream->queue : NULL;
 }
 
+/* A wait that had no memory, of a queue that has not failed: its work goes on, and uses what it was given. */
+static bool is_starved(const cek_stream *stream, cek_status status)
+{
+    bool starved;
+
+    if (status != CEK_OUT_OF_MEMORY || !cek__ask_enter(stream->device, "queue_status"))
+        return false;
+    starved = stream->device->plugin->queue_status(stream->queue, NULL, 0) == CEK_OK;
+    cek__call_leave();
+    return starved;
+}
+
 cek_status cek_stream_sync(cek_stream *stream, uint64_t timeout_ns)
 {
     cek_status st;
@@ -214,7 +226,7 @@ cek_status cek_stream_sync(cek_stream *stream, uint64_t timeout_ns)
     wait = cek__wait_begin(stream->device, timeout_ns);
     do
         st = CEK__STREAM_CALL(stream, queue_sync, cek__wait_slice(&wait));
-    while (st == CEK_TIMEOUT && cek__wait_goes_on(&wait, "queue_sync", &st));
+    while ((st == CEK_TIMEOUT || is_starved(stream, st)) && cek__wait_goes_on(&wait, "queue_sync", &st));
     cek__trace_end(cek__trace_of(stream->device), began, "queue_sync");
     return st;
 }

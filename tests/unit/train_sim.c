@@ -388,6 +388,28 @@ START_TEST(a_stream_that_hangs_is_left_at_the_callers_deadline)
 }
 END_TEST
 
+/* What waits for want of memory is asked again; what always does ends as any wait. */
+START_TEST(a_wait_that_has_no_memory_is_no_failure_of_the_work)
+{
+    place p;
+    cek_stream *stream;
+    cek_memory *memory;
+    char bytes[64] = { 0 };
+    failing_open(&p, "out_of_memory@queue_sync#1/0,out_of_memory@queue_sync#1+/1");
+    for (int i = 0; i < 2; i++) {
+        ok(cek_stream_create(p.devices[i], &stream));
+        ok(cek_memory_alloc(p.devices[i], sizeof bytes, 0, &memory));
+        ok(cek_stream_upload(stream, cek_memory_ref(memory), bytes, sizeof bytes));
+        if (i == 1)
+            ck_assert_uint_ne(cek_stream_sync(stream, 1000000), CEK_OK);
+        ck_assert_uint_eq(cek_stream_sync(stream, CEK_FOREVER), i == 0 ? CEK_OK : CEK_DEVICE_LOST);
+        cek_memory_free(memory);
+        cek_stream_free(stream);
+    }
+    place_close(&p);
+}
+END_TEST
+
 START_TEST(devices_at_one_to_three_take_three_to_one)
 {
     place p;
@@ -441,6 +463,7 @@ int main(void)
     tcase_add_test(c, a_wrong_setting_is_quoted_where_the_device_is_missed);
     tcase_add_test(c, a_parameter_larger_than_what_a_device_gives_at_once_is_named_with_it_and_the_others_train);
     tcase_add_test(c, a_stream_that_hangs_is_left_at_the_callers_deadline);
+    tcase_add_test(c, a_wait_that_has_no_memory_is_no_failure_of_the_work);
     tcase_add_test(c, devices_at_one_to_three_take_three_to_one);
     suite_add_tcase(suite, c);
     return suite_run(suite);
