@@ -193,10 +193,11 @@ typedef struct cek_onnx_write_options {
     const char *batch; /* what the file calls the number of samples; NULL: "batch" */
 } cek_onnx_write_options;
 /* cek_model_write_onnx - the model as an ONNX file of opset 18, which runs at any batch and computes what a prediction
- * of the model's output does: parameters and buffers under their names, inputs (float or int32, images N,C,H,W) under
- * theirs, what cek_model_set_input_scale says as nodes, the output as "output"; a name that is taken already gets a
- * line _ behind it. Atomically; `options` may be NULL. What it writes, cek_model_read_onnx reads. An index outside of a
- * table, which gives NaN here, is an error there, or counts from the end.
+ * of the model's output does: parameters and buffers under their names, those that training does not move and arrays
+ * (cek_part_array) as Constants, inputs (float or int32, images N,C,H,W) under theirs, what cek_model_set_input_scale
+ * says as nodes, the output as "output"; a name that is taken already gets a line _ behind it. Atomically; `options`
+ * may be NULL. What it writes, cek_model_read_onnx reads. An index outside of a table, which gives NaN here, is an
+ * error there, or counts from the end.
  * Errors: CEK_UNSUPPORTED: what an ONNX file has nothing for (layer and part in the text), a model whose one sample is
  * a whole batch, more than 2 GiB; CEK_INVALID: a model without inputs or layers; CEK_IO, CEK_OUT_OF_MEMORY. */
 CEK_API CEK_CHECKED cek_status cek_model_write_onnx(const cek_model *model, const char *path,

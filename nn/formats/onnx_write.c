@@ -105,6 +105,31 @@ out:
     o->st = st;
 }
 
+void cek__onnx_put_constant(cek__onnx_out *o, const char *name, int type, int rank, const int64_t *shape,
+                            const void *data, uint64_t bytes)
+{
+    cek_status st = o->st;
+    cek__message tensor = { 0 }, value = { 0 }, node = { 0 };
+
+    if (st != CEK_OK)
+        goto out;
+    CEK_TRY(tensor_head(&tensor, name, type, rank, shape));
+    CEK_TRY(cek__message_field(&tensor, 9, data, bytes));
+    CEK_TRY(cek__message_text(&value, 1, "value"));
+    CEK_TRY(cek__message_within(&value, 5, &tensor));
+    CEK_TRY(cek__message_integer(&value, 20, CEK__ONNX_ATTRIBUTE_TENSOR));
+    CEK_TRY(cek__message_text(&node, 2, name));
+    CEK_TRY(cek__message_text(&node, 3, name));
+    CEK_TRY(cek__message_text(&node, 4, "Constant"));
+    CEK_TRY(cek__message_within(&node, 5, &value));
+    st = cek__message_within(&o->nodes, 1, &node);
+out:
+    free(tensor.at);
+    free(value.at);
+    free(node.at);
+    o->st = st;
+}
+
 /* ---- ends ---- */
 
 /* TypeProto of a tensor. */

@@ -49,6 +49,9 @@ void cek__onnx_put_tensor(cek__onnx_out *out, const char *name, int type, int ra
 /* The same with a copy of a few values within. */
 void cek__onnx_put_numbers(cek__onnx_out *out, const char *name, int type, int rank, const int64_t *shape,
                            const void *data, uint64_t bytes);
+/* The same as a node, so that nobody takes it for a weight. */
+void cek__onnx_put_constant(cek__onnx_out *out, const char *name, int type, int rank, const int64_t *shape,
+                            const void *data, uint64_t bytes);
 /* A size of 0 is the batch, by its name; one below 0 is not said. */
 void cek__onnx_put_input(cek__onnx_out *out, const char *name, int type, int rank, const int64_t *size,
                          const char *batch);

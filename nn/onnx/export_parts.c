@@ -23,33 +23,56 @@ static const cek__dims *dims_of(const cek__export *e, int flow)
 
 /* ---- weights ---- */
 
-static int tensor_put(cek__export *e, const char *name, int rank, const int64_t *shape, int64_t count,
-                      const float *data)
+static int public_put(cek__export *e, const cek_parameter *p)
+{
+    const int v = cek__export_value(e, p->name);
+
+    if (v >= 0)
+        cek__onnx_put_tensor(&e->out, e->names[v], CEK__ONNX_FLOAT, p->rank, p->shape, p->data,
+                             (uint64_t)p->count * sizeof *p->data);
+    return v;
+}
+
+/* The model's buffer that a flow is; NULL: it is none. */
+static const cek__buffer *buffer_of(const cek__export *e, int flow)
+{
+    const cek__part *part = cek__graph_giver(e->graph, flow);
+
+    if (part->kind != CEK__PART_BUFFER || part->buffer.constant)
+        return NULL;
+    for (size_t i = 0; i < e->model->buffer_count; i++)
+        if (e->model->buffers[i].at == part->buffer.at)
+            return &e->model->buffers[i];
+    return NULL;
+}
+
+static int constant_put(cek__export *e, const char *name, int rank, const int64_t *shape, int64_t count,
+                        const float *data)
 {
     const int v = cek__export_value(e, name);
 
     if (v >= 0)
-        cek__onnx_put_tensor(&e->out, e->names[v], CEK__ONNX_FLOAT, rank, shape, data, (uint64_t)count * sizeof *data);
+        cek__onnx_put_constant(&e->out, e->names[v], CEK__ONNX_FLOAT, rank, shape, data,
+                               (uint64_t)count * sizeof *data);
     return v;
 }
 
-static int public_put(cek__export *e, const cek_parameter *p)
-{
-    return tensor_put(e, p->name, p->rank, p->shape, p->count, p->data);
-}
-
-/* Buffers by their names, arrays that never change by none. */
+/* Buffers by their names, arrays that never change by none: what training does not move must not look as if it were to
+ * be trained. */
 static int buffer_put(cek__export *e, const cek__part *part)
 {
     const cek__dims *dims = dims_of(e, part->output[0]);
+    const cek__buffer *buffer = buffer_of(e, part->output[0]);
 
     if (part->buffer.constant)
-        return tensor_put(e, NULL, dims->rank, dims->size, cek__dims_elements(dims, 0, dims->rank, 1),
-                          e->model->constants.values + part->buffer.at);
-    for (size_t i = 0; i < e->model->buffer_count; i++)
-        if (e->model->buffers[i].at == part->buffer.at)
-            return public_put(e, &e->model->buffers[i].public);
-    return cek__export_refuse(e, "buffer without a name");
+        return constant_put(e, NULL, dims->rank, dims->size, cek__dims_elements(dims, 0, dims->rank, 1),
+                            e->model->constants.values + part->buffer.at);
+    if (!buffer)
+        return cek__export_refuse(e, "buffer without a name");
+    if (buffer->momentum > 0)
+        return public_put(e, &buffer->public);
+    return constant_put(e, buffer->public.name, buffer->public.rank, buffer->public.shape, buffer->public.count,
+                        buffer->public.data);
 }
 
 /* ---- batch norm, which evaluation computes with its running statistics ---- */

@@ -162,6 +162,7 @@ static cek_model *axes(void)
     words = cek_part_arg(m, cek_part_slice(m, b, 1, 0, 3), CEK_ARG_MAX, 1); /* [N] */
     a = cek_part_gather(m, cek_part_array(m, 2, (int64_t[]){ 3, 2 }, *table), words, 0);
     a = cek_part_apply(m, CEK_PW_ADD, a, cek_part_random(m, 1, (int64_t[]){ 2 }, CEK_RANDOM_UNIFORM, 1, 2));
+    a = cek_part_apply(m, CEK_PW_MUL, a, cek_part_array(m, 1, (int64_t[]){ 2 }, (float[]){ 3, -0.5f }));
     cek_part_concat(m, 2, (int[]){ cek_part_softmax(m, b, 1), a }, 1);
     return m;
 }
