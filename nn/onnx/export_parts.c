@@ -78,8 +78,9 @@ static int buffer_put(cek__export *e, const cek__part *part)
 /* ---- batch norm, which evaluation computes with its running statistics ---- */
 
 typedef struct batch_norm {
-    int x, gamma, beta, mean, variance; /* flows; the last four of [C] */
-    double epsilon;
+    int x, mean, variance;  /* flows; the last two of [C], */
+    int gamma, beta;        /* and these, or CEK__NOTHING */
+    double epsilon, weight; /* of the newest statistics in the running ones */
 } batch_norm;
 
 /* The vector of which a flow is a view as [C,1,..]; CEK__NOTHING: it is none. */
@@ -87,29 +88,29 @@ static int vector_of(const cek__export *e, int flow, int64_t channels)
 {
     const cek__part *view = cek__graph_giver(e->graph, flow);
     const int vector = view->kind == CEK__PART_VIEW ? view->input[0] : flow;
-    const cek__part_kind giver = cek__graph_giver(e->graph, vector)->kind;
     const cek__dims *dims = dims_of(e, vector), *spread = dims_of(e, flow);
 
-    return dims->rank == 1 && dims->size[0] == channels && !dims->samples && spread->size[0] == channels &&
-                   (giver == CEK__PART_PARAMETER || giver == CEK__PART_BUFFER)
-               ? vector
-               : CEK__NOTHING;
+    return dims->rank == 1 && dims->size[0] == channels && !dims->samples && spread->size[0] == channels ? vector
+                                                                                                         : CEK__NOTHING;
 }
 
-/* (x - mean) / sqrt(variance + epsilon) * gamma + beta */
+/* (x - mean) / sqrt(variance + epsilon), where it has them times gamma plus beta */
 static bool batch_norm_match(const cek__export *e, const cek__part *part, batch_norm *out)
 {
-    static const cek_pointwise_instruction formula[] = { { .code = CEK_PW_ADD_IMM, .a = 1 },
-                                                         { .code = CEK_PW_SQRT, .a = 4 },
-                                                         { .code = CEK_PW_DIV, .a = 0, .b = 5 },
-                                                         { .code = CEK_PW_MUL, .a = 6, .b = 2 },
-                                                         { .code = CEK_PW_ADD, .a = 7, .b = 3 } };
+    const uint32_t at = (uint32_t)part->inputs;
+    const cek_pointwise_instruction formula[] = { { .code = CEK_PW_ADD_IMM, .a = 1 },
+                                                  { .code = CEK_PW_SQRT, .a = at },
+                                                  { .code = CEK_PW_DIV, .a = 0, .b = at + 1 },
+                                                  { .code = CEK_PW_MUL, .a = at + 2, .b = 2 },
+                                                  { .code = CEK_PW_ADD, .a = at + 3, .b = 3 } };
+    const bool affine = part->inputs == 4;
+    const cek__buffer *mean;
     const cek__part *centred;
     const cek__dims *x;
 
-    if (part->kind != CEK__PART_CHAIN || part->inputs != 4 || part->chain.count != COUNT(formula))
+    if (part->kind != CEK__PART_CHAIN || (part->inputs != 2 && !affine) || part->chain.count != (affine ? 5 : 3))
         return false;
-    for (int i = 0; i < COUNT(formula); i++) {
+    for (uint32_t i = 0; i < part->chain.count; i++) {
         const cek_pointwise_instruction *in = &part->chain.code[i];
 
         if (in->code != formula[i].code || in->a != formula[i].a || in->b != formula[i].b)
@@ -122,7 +123,7 @@ static bool batch_norm_match(const cek__export *e, const cek__part *part, batch_
     x = dims_of(e, centred->input[0]);
     if (x->rank < 2 || x->samples != 1)
         return false;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < part->inputs; i++) {
         const int flow = i == 0 ? centred->input[1] : part->input[i];
 
         if (dims_of(e, flow)->rank != x->rank - 1)
@@ -131,18 +132,37 @@ static bool batch_norm_match(const cek__export *e, const cek__part *part, batch_
     *out = (batch_norm){ .x = centred->input[0],
                          .mean = vector_of(e, centred->input[1], x->size[1]),
                          .variance = vector_of(e, part->input[1], x->size[1]),
-                         .gamma = vector_of(e, part->input[2], x->size[1]),
-                         .beta = vector_of(e, part->input[3], x->size[1]),
+                         .gamma = affine ? vector_of(e, part->input[2], x->size[1]) : CEK__NOTHING,
+                         .beta = affine ? vector_of(e, part->input[3], x->size[1]) : CEK__NOTHING,
                          .epsilon = part->chain.code[0].imm };
-    return out->mean && out->variance && out->gamma && out->beta;
+    mean = buffer_of(e, out->mean);
+    if (!mean || !buffer_of(e, out->variance) || (affine && (!out->gamma || !out->beta)))
+        return false;
+    out->weight = mean->momentum;
+    return true;
+}
+
+/* What the file must have and the network has not: one number, again for each channel, which nobody trains. */
+static int filled_put(cek__export *e, double value, const cek__dims *vector)
+{
+    const cek__dims one = { .rank = 0 };
+
+    return cek__export_spread(e, cek__export_number(e, value), &one, vector);
 }
 
 static int batch_norm_put(cek__export *e, const batch_norm *n)
 {
-    return cek__export_node(
-        e, "BatchNormalization", 5,
-        (int[]){ e->values[n->x], e->values[n->gamma], e->values[n->beta], e->values[n->mean], e->values[n->variance] },
-        1, &(cek__onnx_setting){ .name = "epsilon", .kind = CEK__ONNX_ATTRIBUTE_FLOAT, .number = n->epsilon });
+    const cek__dims *vector = dims_of(e, n->mean);
+    const int gamma = n->gamma ? e->values[n->gamma] : filled_put(e, 1, vector),
+              beta = n->beta ? e->values[n->beta] : filled_put(e, 0, vector);
+    const cek__onnx_setting settings[] = {
+        { .name = "epsilon", .kind = CEK__ONNX_ATTRIBUTE_FLOAT, .number = n->epsilon },
+        { .name = "momentum", .kind = CEK__ONNX_ATTRIBUTE_FLOAT, .number = 1 - n->weight }
+    };
+
+    return cek__export_node(e, "BatchNormalization", 5,
+                            (int[]){ e->values[n->x], gamma, beta, e->values[n->mean], e->values[n->variance] },
+                            (float)(1 - n->weight) == 0.9f ? 1 : 2, settings); /* 0.9 where a file says nothing */
 }
 
 /* ---- products ---- */
@@ -428,8 +448,8 @@ int cek__export_reads(const cek__export *e, const cek__part *part, int flows[CEK
         return 1;
     }
     if (batch_norm_match(e, part, &n)) {
-        memcpy(flows, (int[]){ n.x, n.gamma, n.beta, n.mean, n.variance }, 5 * sizeof *flows);
-        return 5;
+        memcpy(flows, (int[]){ n.x, n.mean, n.variance, n.gamma, n.beta }, 5 * sizeof *flows);
+        return n.gamma ? 5 : 3;
     }
     memcpy(flows, part->input, (size_t)part->inputs * sizeof *flows);
     return part->inputs;

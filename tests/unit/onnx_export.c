@@ -198,6 +198,25 @@ static cek_model *own_tables(void)
     return m;
 }
 
+static int batch_norm(cek_model *m, int node, bool no_affine)
+{
+    const cek_batch_norm_layer layer = { .size = sizeof layer, .no_affine = no_affine, .momentum = 0.25 };
+
+    assert_ok(cek_model_batch_norm(m, node, &layer, &node));
+    return node;
+}
+
+static cek_model *unweighted_norms(void)
+{
+    cek_model *m = of_input(SHAPE(3, 4));
+    int node = batch_norm(m, 0, true);
+
+    assert_ok(cek_model_flatten(m, node, &node));
+    assert_ok(cek_model_linear(m, node, 2, true, &node));
+    batch_norm(m, node, true);
+    return m;
+}
+
 /* The instructions of a normalisation with other operands: (mean - x) / sqrt(variance + epsilon), the rest swapped. */
 static cek_model *almost_normalised(void)
 {
@@ -240,6 +259,7 @@ static const struct {
     { "axes", axes, 1e-5, false },
     { "two inputs", two_inputs, 1e-5, false },
     { "own tables", own_tables, 1e-5, false },
+    { "unweighted norms", unweighted_norms, 1e-5, false },
     { "almost normalised", almost_normalised, 1e-5, true },
 };
 
@@ -354,6 +374,73 @@ START_TEST(what_is_written_is_read_again)
 }
 END_TEST
 
+/* The first step over these samples, towards zeros. */
+static void step_make(cek_model *model, const void *inputs)
+{
+    const cek_optimizer sgd = { .size = sizeof sgd, .algorithm = CEK_OPTIMIZER_SGD, .lr = 0.01 };
+    const cek_trainer_options options = { .size = sizeof options, .loss = CEK_LOSS_MSE, .optimizer = &sgd };
+    const float targets[SAMPLES][2] = { 0 };
+    const cek_batch batch = { .size = sizeof batch,
+                              .input_type = CEK_F32,
+                              .count = SAMPLES,
+                              .inputs = inputs,
+                              .targets = targets,
+                              .target_columns = 2 };
+    cek_trainer *trainer;
+
+    assert_ok(cek_trainer_create(model, devices, 1, &options, &trainer));
+    assert_ok(cek_trainer_step(trainer, &batch, NULL));
+    assert_ok(cek_trainer_pull(trainer));
+    cek_trainer_free(trainer);
+}
+
+typedef cek_status tensor_get(const cek_model *model, size_t index, cek_parameter *out);
+
+/* All that the one has are in the other, with the same numbers but for a few roundings. */
+static void numbers_compare(const cek_model *model, const cek_model *again, size_t count, tensor_get *get)
+{
+    cek_parameter p, q;
+
+    for (size_t i = 0; i < count; i++) {
+        assert_ok(get(model, i, &p));
+        for (size_t k = 0; k == 0 || strcmp(p.name, q.name) != 0; k++)
+            assert_ok(get(again, k, &q));
+        ck_assert_int_eq(p.count, q.count);
+        for (int64_t k = 0; k < p.count; k++)
+            ck_assert_msg(fabsf(p.data[k] - q.data[k]) <= 1e-5f, "%s: %g and %g", p.name, (double)p.data[k],
+                          (double)q.data[k]);
+    }
+}
+
+/* By the statistics of its batches, which move the running ones, with weights and without; read twice, too. */
+START_TEST(a_batch_norm_is_trained_on_as_one)
+{
+    const char *path = scratch_path("net.onnx");
+    cek_model *model = of_input(SHAPE(3, 4)), *again[2];
+    void *inputs;
+    int node = batch_norm(model, 0, _i);
+
+    assert_ok(cek_model_flatten(model, node, &node));
+    assert_ok(cek_model_linear(model, node, 2, true, NULL));
+    cek_model_init(model, 1);
+    for (int k = 0; k < 2; k++) {
+        assert_ok(cek_model_write_onnx(k ? again[0] : model, path, NULL));
+        assert_ok(cek_model_read_onnx(path, NULL, &again[k]));
+    }
+    inputs = samples_make(model, 0);
+    step_make(model, inputs);
+    for (int k = 0; k < 2; k++) {
+        step_make(again[k], inputs);
+        ck_assert_uint_eq(cek_model_parameter_count(again[k]), cek_model_parameter_count(model));
+        numbers_compare(model, again[k], cek_model_parameter_count(model), cek_model_parameter);
+        numbers_compare(model, again[k], cek_model_buffer_count(model), cek_model_buffer);
+        cek_model_free(again[k]);
+    }
+    free(inputs);
+    cek_model_free(model);
+}
+END_TEST
+
 START_TEST(the_scale_of_the_input_is_in_the_file)
 {
     static const float x[2] = { 3, 5 };
@@ -430,6 +517,7 @@ int main(void)
 
     tcase_add_checked_fixture(all, set_up, tear_down);
     tcase_add_loop_test(all, what_is_written_is_read_again, 0, (int)(sizeof nets / sizeof *nets));
+    tcase_add_loop_test(all, a_batch_norm_is_trained_on_as_one, 0, 2);
     tcase_add_test(all, the_scale_of_the_input_is_in_the_file);
     tcase_add_test(all, what_cannot_be_written_is_named);
     tcase_add_test(all, every_allocation_may_fail);
