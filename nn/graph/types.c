@@ -45,6 +45,13 @@ static bool is_of_loss(const pass *p, const cek__part *part)
            (rule_of(part) != CEK__TYPES_LOW && part->outputs && y->read && y->exact);
 }
 
+/* Who reads what it gives reads the same elements: a view; of a parameter that is kept in 16 bits, and lies as the
+ * graph of training wants it, what brings it into another order. */
+static bool passes_on(const pass *p, const cek__part *part)
+{
+    return part->kind == CEK__PART_VIEW || (p->rounded && part->kind == CEK__PART_REORDER);
+}
+
 static void readers_note(pass *p)
 {
     const cek__graph *graph = p->graph;
@@ -55,7 +62,7 @@ static void readers_note(pass *p)
     for (int i = graph->length; i-- > 0;) {
         const cek__part *part = cek__graph_at(graph, i);
         bool multiplies = rule_of(part) == CEK__TYPES_LOW ||
-                          (part->kind == CEK__PART_VIEW && p->notes[part->output[0]].multiplied);
+                          (passes_on(p, part) && p->notes[part->output[0]].multiplied);
 
         for (int k = 0; k < part->inputs; k++) {
             note *x = &p->notes[part->input[k]];

@@ -1,6 +1,6 @@
 /* types_spread.c - several devices in bf16 and f16: what travels of parameters is what products read, and their owners
  * keep the rest, whoever that is. */
-#include <cekernels/nn.h>
+#include <cekernels/parts.h>
 #include <math.h>
 #include <stdatomic.h>
 
@@ -570,6 +570,52 @@ START_TEST(training_goes_on_with_its_copies_when_an_average_was_evaluated)
 }
 END_TEST
 
+/* Trained on what lies turned, evaluated on what does not: of the copies, than which the others have no more, there is
+ * one in that order. */
+START_TEST(copies_are_read_in_another_order_where_evaluation_wants_that)
+{
+    enum { AXES = 2 };
+    const int64_t shape[AXES] = { CHANNELS, SIDE * SIDE };
+    const cek_array_options data = { .size = sizeof data,
+                                     .input_type = CEK_F32,
+                                     .count = ROWS,
+                                     .rank = AXES,
+                                     .shape = { shape[0], shape[1] },
+                                     .inputs = inputs,
+                                     .labels = labels,
+                                     .classes = CLASSES };
+    cek_trainer_options o = { .size = sizeof o, .batch = ROWS, .shares = CEK_SHARES_EQUAL, .type = LOW[_i] };
+    cek_metrics few = { .size = sizeof few }, all = { .size = sizeof all };
+    cek_dataset *set;
+    cek_trainer *trainer;
+    cek_model *m;
+    team t;
+    int x;
+
+    cek_model_free(network(NET)); /* which makes the samples */
+    assert_ok(cek_model_create(AXES, shape, &m));
+    x = cek_part_phase(m, cek_part_softmax(m, 0, 1), 0);
+    x = cek_part_reshape(m, x, 2, (int64_t[]){ CEK_SAMPLES, PIXELS });
+    assert_ok(cek_model_linear(m, x, CLASSES, true, NULL));
+    cek_model_init(m, 5);
+    assert_ok(cek_dataset_arrays(&data, &set));
+    team_open(&t, "cpu");
+    assert_ok(cek_trainer_create(m, t.devices, t.count, &o, &trainer));
+    step_loss(trainer);
+    assert_ok(cek_trainer_evaluate(trainer, set, &few));
+    assert_ok(cek_trainer_pull(trainer));
+    cek_trainer_free(trainer);
+    o.type = CEK_F32;
+    assert_ok(cek_trainer_create(m, t.devices, t.count, &o, &trainer));
+    assert_ok(cek_trainer_evaluate(trainer, set, &all));
+    ck_assert_double_eq_tol(few.loss, all.loss, 4 * UNIT[_i] * all.loss); /* of weights, of samples, each way of both */
+    cek_trainer_free(trainer);
+    cek_dataset_free(set);
+    team_close(&t);
+    cek_model_free(m);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("types_spread");
@@ -585,6 +631,7 @@ int main(void)
     tcase_add_loop_test(tcase, copies_are_the_same_whether_updates_make_them_or_casts, 0, 2);
     tcase_add_test(tcase, replicas_are_equal_where_devices_flush_subnormal_numbers);
     tcase_add_loop_test(tcase, training_goes_on_with_its_copies_when_an_average_was_evaluated, 0, 2);
+    tcase_add_loop_test(tcase, copies_are_read_in_another_order_where_evaluation_wants_that, 0, 2);
     suite_add_tcase(suite, tcase);
     return suite_run(suite);
 }
