@@ -205,12 +205,17 @@ static cek_status output_add(cek__onnx_reading *i, const cek__onnx_link *output)
 {
     cek_status st;
     int flow = i->shared.flows[output->value], node;
+    uint32_t samples;
     cek__layer l;
 
     if (!flow)
         CEK_FAIL(CEK_UNSUPPORTED, "output '%.*s' does not depend on the input", CEK__IMPORT_NAME_SHOWN, output->name);
-    if (!i->shared.model->graph.flows[flow].dims.samples && !i->shared.whole)
+    samples = i->shared.model->graph.flows[flow].dims.samples;
+    if (!samples && !i->shared.whole)
         CEK_FAIL(CEK_UNSUPPORTED, "output '%.*s' has nothing of each sample", CEK__IMPORT_NAME_SHOWN, output->name);
+    if (samples & (samples - 1))
+        CEK_FAIL(CEK_UNSUPPORTED, "output '%.*s' counts samples along several axes", CEK__IMPORT_NAME_SHOWN,
+                 output->name);
     st = cek__layer_begin(&l, i->shared.model, "Output", 1, &i->nodes[output->value]);
     if (st == CEK_OK)
         st = cek__layer_call(&l, output->name);

@@ -329,6 +329,27 @@ START_TEST(an_output_that_is_no_row_for_each_sample_is_refused)
 }
 END_TEST
 
+/* Of x [N,1] the differences of each two samples: as one sample that is the whole batch, where that is a number. */
+START_TEST(an_output_of_each_two_samples_is_of_a_whole_batch)
+{
+    message g = { .size = 0 }, node = node_of("Transpose", NAMES("x"), NAMES("t"));
+    cek_model *model;
+    float y[MOST];
+
+    put_message(&g, 1, &node);
+    node = node_of("Sub", NAMES("x", "t"), NAMES("y"));
+    put_message(&g, 1, &node);
+    ends_put(&g, 2, SHAPE(_i ? 2 : 0, 1));
+    if (_i == 0) {
+        assert_fails(cek_model_read_onnx(written(&g), NULL, &model), CEK_UNSUPPORTED, "net.onnx: output 'y'",
+                     "counts samples along several axes");
+        return;
+    }
+    ck_assert_int_eq(predicted(&g, ((const float[]){ 5, 3 }), 1, y), 4);
+    ck_assert_mem_eq(y, ((const float[]){ 0, 2, -2, 0 }), 4 * sizeof *y);
+}
+END_TEST
+
 static const struct {
     const char *op, *name;
     int rank;
@@ -525,6 +546,7 @@ int main(void)
     tcase_add_test(all, operators_of_onnx_may_say_so);
     tcase_add_test(all, what_mixes_samples_of_any_number_is_refused);
     tcase_add_test(all, an_output_that_is_no_row_for_each_sample_is_refused);
+    tcase_add_loop_test(all, an_output_of_each_two_samples_is_of_a_whole_batch, 0, 2);
     tcase_add_loop_test(all, a_word_that_onnx_does_not_have_is_refused, 0, COUNT(texts));
     tcase_add_test(all, a_whole_batch_of_as_many_axes_as_there_are_is_refused);
     tcase_add_test(all, sizes_of_inputs_that_nothing_reads_need_not_be_known);
