@@ -124,7 +124,8 @@ cek_status cek__onnx_reshape(cek__onnx_call *c)
     CEK_TRY(cek__call_flow(c, 0, &x));
     CEK_TRY(cek__call_known(c, 1, &shape));
     CEK_TRY(sizes_take(c, shape, cek__call_dims(c, x), &y, &open));
-    if (y.rank == 0)
+    c->scalar = y.rank == 0;
+    if (c->scalar)
         y = (cek__dims){ .rank = 1, .size = { 1 } };
     samples_place(c->import, cek__call_dims(c, x), &y, open);
     CEK_TRY(open_fill(cek__call_dims(c, x), &y, open));
@@ -181,7 +182,8 @@ cek_status cek__onnx_squeeze(cek__onnx_call *c)
         y.samples |= (dims.samples >> i & 1) << y.rank;
         y.size[y.rank++] = dims.size[i];
     }
-    if (y.rank == 0)
+    c->scalar = y.rank == 0;
+    if (c->scalar)
         y = (cek__dims){ .rank = 1, .size = { 1 } };
     st = cek__view(c->graph, x, &y, &c->out[0]);
 out:
@@ -199,6 +201,7 @@ cek_status cek__onnx_unsqueeze(cek__onnx_call *c)
     CEK_TRY(cek__call_flow(c, 0, &x));
     CEK_TRY(cek__call_integers(c, 1, list, &count));
     dims = *cek__call_dims(c, x);
+    dims.rank = cek__call_scalar(c, 0) ? 0 : dims.rank;
     if (dims.rank + count > CEK_RANK_MAX)
         CEK_FAIL(CEK_UNSUPPORTED, "more than %d axes", CEK_RANK_MAX);
     CEK_TRY(cek__call_axes(list, count, dims.rank + count, &mask));
@@ -209,7 +212,10 @@ cek_status cek__onnx_unsqueeze(cek__onnx_call *c)
         y.samples |= (dims.samples >> from & 1) << y.rank;
         y.size[y.rank] = dims.size[from++];
     }
-    st = cek__view(c->graph, x, &y, &c->out[0]);
+    c->scalar = y.rank == 0;
+    c->out[0] = x;
+    if (!c->scalar)
+        st = cek__view(c->graph, x, &y, &c->out[0]);
 out:
     return st;
 }
@@ -277,6 +283,7 @@ cek_status cek__onnx_expand(cek__onnx_call *c)
     CEK_TRY(cek__call_flow(c, 0, &x));
     CEK_TRY(cek__call_known(c, 1, &shape));
     CEK_TRY(spread_to(c->import, shape, cek__call_dims(c, x), &y));
+    c->scalar = shape->count == 0 && cek__call_scalar(c, 0);
     st = cek__expand(c->graph, x, &y, &c->out[0]);
 out:
     return st;

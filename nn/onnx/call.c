@@ -340,6 +340,11 @@ const cek__dims *cek__call_dims(const cek__onnx_call *c, int flow)
     return &c->graph->flows[flow].dims;
 }
 
+bool cek__call_scalar(const cek__onnx_call *c, size_t input)
+{
+    return c->import->fold.shapes[link_of(c, input)->value].count == 0;
+}
+
 cek_status cek__call_axis(int64_t axis, int rank, int *out)
 {
     *out = 0;

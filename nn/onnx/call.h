@@ -37,6 +37,7 @@ typedef struct cek__onnx_call {
     cek__layer layer;
     cek__graph *graph;
     int out[CEK__CALL_OUTPUTS]; /* flows; CEK__NOTHING: nobody may read it */
+    bool scalar;                /* the first has no axes in the file; to begin with, whether no input has any */
 } cek__onnx_call;
 
 /* ---- inputs ---- */
@@ -70,6 +71,8 @@ CEK__CHECKED cek_status cek__call_ints(const cek__onnx_call *c, const char *name
 /* ---- shapes ---- */
 
 const cek__dims *cek__call_dims(const cek__onnx_call *c, int flow);
+/* Whether the file has an input without axes: flows have one, of one element, then. */
+bool cek__call_scalar(const cek__onnx_call *c, size_t input);
 /* An axis from 0 to below `rank`, counted from the end where it is negative. */
 CEK__CHECKED cek_status cek__call_axis(int64_t axis, int rank, int *out);
 /* CEK_UNSUPPORTED of an axis that counts samples: none of them is known by its place. */

@@ -89,6 +89,7 @@ static cek_status rows_reduce(cek__onnx_call *c, int loss, int weights)
 
     CEK_TRY(cek__call_word(c, "reduction", reductions, &how));
     c->out[0] = loss;
+    c->scalar = how != NONE;
     if (how == NONE)
         return CEK_OK;
     if (how == MEAN && !weights)

@@ -630,6 +630,7 @@ cek_status cek__onnx_cast_like(cek__onnx_call *c)
 
     CEK_TRY(cek__call_flow(c, 0, &x));
     CEK_TRY(cek__call_flow(c, 1, &like));
+    c->scalar = cek__call_scalar(c, 0);
     type = whole_numbers(c, like) ? CEK__ONNX_INT64 : CEK__ONNX_FLOAT;
     if (cek__onnx_type_of(c->import, c->import->onnx->links[c->node->first_input + 1].value) == CEK__ONNX_BOOL)
         type = CEK__ONNX_BOOL;

@@ -107,6 +107,9 @@ static cek_status node_convert(cek__onnx_reading *i, const cek__onnx_node *node,
     call.graph = call.layer.graph;
     if (st == CEK_OK)
         st = cek__layer_call(&call.layer, outputs[0].value != CEK__ONNX_NONE ? outputs[0].name : node->name);
+    call.scalar = node->inputs > 0;
+    for (size_t k = 0; k < node->inputs; k++)
+        call.scalar &= !cek__call_has(&call, k) || cek__call_scalar(&call, k);
     if (st == CEK_OK)
         st = kind->add(&call);
     CEK_TRY(cek__layer_end(&call.layer, st, call.out[0], &number));
@@ -115,7 +118,7 @@ static cek_status node_convert(cek__onnx_reading *i, const cek__onnx_node *node,
             continue;
         i->shared.flows[outputs[k].value] = call.out[k];
         i->nodes[outputs[k].value] = number;
-        CEK_TRY(cek__onnx_shape_tell(i, outputs[k].value));
+        CEK_TRY(cek__onnx_shape_tell(i, outputs[k].value, k == 0 && call.scalar));
     }
 out:
     return st;

@@ -16,7 +16,7 @@ typedef struct cek__onnx_reading {
 
 /* The inputs that the output depends on, in the file's order; makes the model. */
 CEK__CHECKED cek_status cek__onnx_inputs_add(cek__onnx_reading *i);
-/* Tells the arithmetic of shapes what a value's is, whose flow is there. */
-CEK__CHECKED cek_status cek__onnx_shape_tell(cek__onnx_reading *i, int value);
+/* Tells the arithmetic of shapes what a value's is, whose flow is there; `scalar`: it has no axes. */
+CEK__CHECKED cek_status cek__onnx_shape_tell(cek__onnx_reading *i, int value, bool scalar);
 
 #endif

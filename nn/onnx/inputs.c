@@ -91,7 +91,7 @@ out:
     return st;
 }
 
-cek_status cek__onnx_shape_tell(cek__onnx_reading *i, int value)
+cek_status cek__onnx_shape_tell(cek__onnx_reading *i, int value, bool scalar)
 {
     const cek__dims *dims = &i->shared.model->graph.flows[i->shared.flows[value]].dims;
     cek__fold_number sizes[CEK_RANK_MAX] = { 0 };
@@ -102,7 +102,7 @@ cek_status cek__onnx_shape_tell(cek__onnx_reading *i, int value)
         else
             sizes[k].constant = dims->size[k];
     }
-    return cek__fold_shape_set(&i->shared.fold, value, (uint32_t)dims->rank, sizes);
+    return cek__fold_shape_set(&i->shared.fold, value, scalar ? 0 : (uint32_t)dims->rank, sizes);
 }
 
 /* Samples as the model gets them, [N, the other axes], become what the file has. */
@@ -183,7 +183,7 @@ static cek_status input_add(cek__onnx_reading *i, const entry *e)
         st = input_shape(e->form, e->shape, e->batch, &l, &flow);
     CEK_TRY(cek__layer_end(&l, st, flow, &i->nodes[value]));
     i->shared.flows[value] = flow;
-    st = cek__onnx_shape_tell(i, value);
+    st = cek__onnx_shape_tell(i, value, e->form->rank == 0);
 out:
     return st;
 }

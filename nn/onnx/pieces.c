@@ -233,12 +233,15 @@ cek_status cek__onnx_gather(cek__onnx_call *c)
     CEK_TRY(cek__call_weight(c, 0, &x));
     CEK_TRY(cek__call_axis(cek__call_int(c, "axis", 0), cek__call_dims(c, x)->rank, &axis));
     CEK_TRY(cek__call_apart(c, x, axis));
+    c->scalar = cek__call_dims(c, x)->rank == 1 && cek__call_has(c, 1) && cek__call_scalar(c, 1);
     if (cek__call_has(c, 1) && cek__call_known(c, 1, &known) == CEK_OK) {
         CEK_TRY(known_gather(c, x, axis, known, &x));
         return axis_replace(c, x, axis, (int)known->rank, known->shape, &c->out[0]);
     }
     CEK_TRY(places_take(c, 1, cek__call_dims(c, x)->size[axis], &index));
-    st = table_gather(c, x, axis, index, &c->out[0]);
+    CEK_TRY(table_gather(c, x, axis, index, &c->out[0]));
+    if (cek__call_scalar(c, 1))
+        st = axis_replace(c, c->out[0], axis, 0, NULL, &c->out[0]);
 out:
     return st;
 }
@@ -250,11 +253,12 @@ cek_status cek__onnx_gather_nd(cek__onnx_call *c)
     const int64_t batch = cek__call_int(c, "batch_dims", 0);
     const cek__dims *dims;
     cek__dims names;
-    int x, index;
+    int x, index, named;
 
     CEK_TRY(cek__call_weight(c, 0, &x));
     CEK_TRY(cek__call_flow(c, 1, &index));
     dims = cek__call_dims(c, index);
+    named = dims->rank;
     if (dims->size[dims->rank - 1] != 1 || dims->samples >> (dims->rank - 1) & 1)
         CEK_FAIL(CEK_UNSUPPORTED, "elements that several numbers name");
     if (batch < 0 || batch >= dims->rank || batch >= cek__call_dims(c, x)->rank)
@@ -263,7 +267,11 @@ cek_status cek__onnx_gather_nd(cek__onnx_call *c)
     dims = cek__call_dims(c, index);
     cek__dims_without(dims, 1u << (dims->rank - 1), &names);
     CEK_TRY(cek__view(c->graph, index, &names, &index));
-    st = cek__gather(c->graph, x, index, (int)batch, &c->out[0]);
+    CEK_TRY(cek__gather(c->graph, x, index, (int)batch, &c->out[0]));
+    if (named == 1) { /* one row, without an axis of rows */
+        c->scalar = cek__call_dims(c, x)->rank == 1;
+        st = axis_replace(c, c->out[0], 0, 0, NULL, &c->out[0]);
+    }
 out:
     return st;
 }

@@ -49,6 +49,7 @@ cek_status cek__onnx_matmul(cek__onnx_call *c)
     CEK_TRY(cek__call_weight(c, 1, &b));
     rank[0] = cek__call_dims(c, a)->rank;
     rank[1] = cek__call_dims(c, b)->rank;
+    c->scalar = rank[0] == 1 && rank[1] == 1;
     CEK_TRY(as_matrix(c, a, true, &a));
     CEK_TRY(as_matrix(c, b, false, &b));
     CEK_TRY(cek__matmul(c->graph, a, b, &c->out[0]));
@@ -152,11 +153,14 @@ out:
 cek_status cek__onnx_reduce(cek__onnx_call *c)
 {
     cek_status st;
+    const bool keeps = cek__call_int(c, "keepdims", 1) != 0;
     uint32_t axes;
-    int x, y;
+    int x, y, rank;
 
     CEK_TRY(cek__call_flow(c, 0, &x));
-    CEK_TRY(axes_take(c, cek__call_dims(c, x)->rank, &axes));
+    rank = cek__call_dims(c, x)->rank;
+    CEK_TRY(axes_take(c, rank, &axes));
+    c->scalar = cek__call_scalar(c, 0) || (axes == (1u << rank) - 1 && !keeps);
     y = x;
     if (!axes && sums[c->argument].behind && c->graph->flows[x].type == CEK_I32)
         CEK_FAIL(CEK_UNSUPPORTED, "of integers: cast them before");
@@ -173,7 +177,7 @@ cek_status cek__onnx_reduce(cek__onnx_call *c)
         if (sums[c->argument].behind)
             CEK_TRY(cek__chain(c->graph, sums[c->argument].behind, y, CEK__NOTHING, &y));
     }
-    if (axes && cek__call_int(c, "keepdims", 1) != 0)
+    if (axes && keeps)
         CEK_TRY(cek__keep(c->graph, y, x, axes, &y));
     c->out[0] = y;
 out:
@@ -184,6 +188,7 @@ out:
 cek_status cek__onnx_arg(cek__onnx_call *c)
 {
     cek_status st;
+    const bool keeps = cek__call_int(c, "keepdims", 1) != 0;
     int x, axis;
 
     CEK_TRY(cek__call_flow(c, 0, &x));
@@ -191,7 +196,8 @@ cek_status cek__onnx_arg(cek__onnx_call *c)
     if (cek__call_int(c, "select_last_index", 0) != 0)
         CEK_FAIL(CEK_UNSUPPORTED, "the last of several that are equal");
     CEK_TRY(cek__arg(c->graph, x, c->argument, axis, &c->out[0]));
-    if (cek__call_int(c, "keepdims", 1) != 0)
+    c->scalar = cek__call_scalar(c, 0) || (cek__call_dims(c, x)->rank == 1 && !keeps);
+    if (keeps)
         st = cek__keep(c->graph, c->out[0], x, 1u << axis, &c->out[0]);
 out:
     return st;

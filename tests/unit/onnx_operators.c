@@ -374,6 +374,68 @@ START_TEST(elements_are_gathered_by_indices_that_are_computed)
 }
 END_TEST
 
+/* ---- what has no axes ---- */
+
+static void unsqueezed_put(message *g, const char *op, const char *of, const char *number, const char *list)
+{
+    message node = node_of(op, NAMES(of), NAMES(number));
+
+    put_whole(&node, "keepdims", 0);
+    put_message(g, 1, &node);
+    node = node_of("Unsqueeze", NAMES(number, "zero"), NAMES(list));
+    put_message(g, 1, &node);
+}
+
+/* The largest and the smallest number, of x [2,2] itself or of weights, as a list of two, times x. */
+START_TEST(what_has_no_axes_gets_those_that_it_is_given)
+{
+    static const float x[4] = { 1, 2, 3, 4 };
+    message g = { .size = 0 }, node = node_of("Concat", NAMES("mosts", "leasts"), NAMES("both")), part;
+    float y[MOST];
+
+    unsqueezed_put(&g, "ReduceMax", _i ? "w" : "x", "most", "mosts");
+    unsqueezed_put(&g, "ReduceMin", _i ? "w" : "x", "least", "leasts");
+    put_whole(&node, "axis", 0);
+    put_message(&g, 1, &node);
+    node = node_of("Mul", NAMES("x", "both"), NAMES("y"));
+    put_message(&g, 1, &node);
+    part = floats_of("w", 1, SHAPE(2), (const float[]){ 10, 100 }, 2);
+    put_message(&g, 5, &part);
+    part = list_of("zero", SHAPE(0), 1);
+    put_message(&g, 5, &part);
+    ends_put(&g, 2 + _i, _i ? SHAPE(0, 2, 2) : SHAPE(2, 2));
+    ck_assert_int_eq(predicted(&g, x, 1, y), 4);
+    for (int i = 0; i < 4; i++)
+        ck_assert_double_eq((double)y[i], (double)x[i] * (i % 2 ? _i ? 10 : 1 : _i ? 100 : 4));
+}
+END_TEST
+
+/* Row 1 of x [2,2,2], or of a table where the largest of x stands: summed over its second axis. */
+START_TEST(what_one_number_names_has_no_axis_of_rows)
+{
+    static const float rows[8] = { 0, 1, 2, 3, 4, 6, 8, 12 };
+    message g = { .size = 0 }, node = node_of("ArgMax", NAMES("x"), NAMES("i")), part;
+    float y[MOST];
+
+    put_whole(&node, "keepdims", 0);
+    if (_i)
+        put_message(&g, 1, &node);
+    node = _i ? node_of("Gather", NAMES("rows", "i"), NAMES("row"))
+              : node_of("GatherND", NAMES("x", "one"), NAMES("row"));
+    put_message(&g, 1, &node);
+    node = node_of("ReduceSum", NAMES("row", "one"), NAMES("y"));
+    put_message(&g, 1, &node);
+    part = floats_of("rows", 3, SHAPE(2, 2, 2), rows, 8);
+    put_message(&g, 5, &part);
+    part = list_of("one", SHAPE(1), 1);
+    put_message(&g, 5, &part);
+    ends_put(&g, _i ? 1 : 3, SHAPE(2, 2, 2));
+    ck_assert_int_eq(predicted(&g, rows, 1, y), 2);
+    ck_assert_double_eq((double)y[0], 10);
+    ck_assert_double_eq((double)y[1], 20);
+}
+END_TEST
+
 /* ---- windows, norms and losses ---- */
 
 /* A node over x = 0, 1, 2, 3 of one sample [1,4], as `rank` 3 one channel [1,1,4]; the output that is asked
@@ -680,6 +742,8 @@ int main(void)
     tcase_add_loop_test(all, samples_that_are_split_are_a_whole_batch, 0, 2);
     tcase_add_test(all, elements_are_gathered_along_an_axis_in_the_middle);
     tcase_add_test(all, elements_are_gathered_by_indices_that_are_computed);
+    tcase_add_loop_test(all, what_has_no_axes_gets_those_that_it_is_given, 0, 2);
+    tcase_add_loop_test(all, what_one_number_names_has_no_axis_of_rows, 0, 2);
     tcase_add_test(all, windows_may_have_gaps);
     tcase_add_test(all, a_layer_norm_tells_its_statistics);
     tcase_add_test(all, a_loss_of_scores_tells_the_probabilities_too);
