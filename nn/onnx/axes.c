@@ -170,8 +170,13 @@ cek_status cek__onnx_squeeze(cek__onnx_call *c)
         CEK_TRY(cek__call_integers(c, 1, list, &count));
         CEK_TRY(cek__call_axes(list, count, dims.rank, &mask));
     } else {
-        for (int i = 0; i < dims.rank; i++)
-            mask |= (uint32_t)(dims.size[i] == 1 && !(dims.samples >> i & 1)) << i;
+        for (int i = 0; i < dims.rank; i++) {
+            bool samples = dims.samples >> i & 1;
+
+            if (samples && c->import->fixed && dims.size[i] * c->import->batch == 1)
+                CEK_FAIL(CEK_UNSUPPORTED, "axis %d, which goes where it has one element, counts samples", i);
+            mask |= (uint32_t)(dims.size[i] == 1 && !samples) << i;
+        }
     }
     for (int i = 0; i < dims.rank; i++) {
         if (mask >> i & 1) {

@@ -264,6 +264,7 @@ static const struct move {
     { "ReduceSum", 2, { 2, 3 }, 1, { { 1, { 0 } } }, { { 0 } }, 3, { 3, 5, 7 } },
     { "Gather", 2, { 3, 2 }, 1, { { 2, { 2, 0 } } }, { { 0 } }, 4, { 4, 5, 0, 1 } },
     { "Slice", 2, { 3, 2 }, 1, { { 1, { 1 } }, { 1, { 3 } } }, { { 0 } }, 4, { 2, 3, 4, 5 } },
+    { "Squeeze", 3, { 0, 2, 1 }, 2, { { 0 } }, { { 0 } }, 4, { 0, 1, 2, 3 } },
     /* clang-format on */
 };
 
@@ -385,6 +386,23 @@ static void unsqueezed_put(message *g, const char *op, const char *of, const cha
     node = node_of("Unsqueeze", NAMES(number, "zero"), NAMES(list));
     put_message(g, 1, &node);
 }
+
+/* Of x [1,2,2] the axis that counts samples goes, too: what is the second one then is summed over. */
+START_TEST(an_axis_of_one_sample_is_squeezed_as_any_other)
+{
+    message g = { .size = 0 }, node = node_of("Squeeze", NAMES("x"), NAMES("s")), part = list_of("one", SHAPE(1), 1);
+    float y[MOST];
+
+    put_message(&g, 1, &node);
+    node = node_of("ReduceSum", NAMES("s", "one"), NAMES("y"));
+    put_message(&g, 1, &node);
+    put_message(&g, 5, &part);
+    ends_put(&g, 3, SHAPE(1, 2, 2));
+    ck_assert_int_eq(predicted(&g, ((const float[]){ 1, 2, 3, 4 }), 1, y), 2);
+    ck_assert_double_eq((double)y[0], 3);
+    ck_assert_double_eq((double)y[1], 7);
+}
+END_TEST
 
 /* The largest and the smallest number, of x [2,2] itself or of weights, as a list of two, times x. */
 START_TEST(what_has_no_axes_gets_those_that_it_is_given)
@@ -742,6 +760,7 @@ int main(void)
     tcase_add_loop_test(all, samples_that_are_split_are_a_whole_batch, 0, 2);
     tcase_add_test(all, elements_are_gathered_along_an_axis_in_the_middle);
     tcase_add_test(all, elements_are_gathered_by_indices_that_are_computed);
+    tcase_add_test(all, an_axis_of_one_sample_is_squeezed_as_any_other);
     tcase_add_loop_test(all, what_has_no_axes_gets_those_that_it_is_given, 0, 2);
     tcase_add_loop_test(all, what_one_number_names_has_no_axis_of_rows, 0, 2);
     tcase_add_test(all, windows_may_have_gaps);
