@@ -109,6 +109,8 @@ static cek_status future(cek__onnx_call *c, const cek__dims *scores, int64_t pas
     float *values = NULL;
     int64_t count;
 
+    if (scores->samples >> 2)
+        CEK_FAIL(CEK_UNSUPPORTED, "causal over steps that count samples");
     if (__builtin_mul_overflow(shape[0], shape[1], &count))
         CEK_FAIL(CEK_UNSUPPORTED, "scores of %lld by %lld steps", (long long)shape[0], (long long)shape[1]);
     CEK_TRY(cek__alloc_array((size_t)count, sizeof *values, &values));

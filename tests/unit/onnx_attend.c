@@ -284,6 +284,24 @@ START_TEST(heads_of_a_width_that_counts_samples_are_refused)
 }
 END_TEST
 
+/* Of x [2,N,3]: which of them come later is not known by their places. */
+START_TEST(causal_steps_that_count_samples_are_refused)
+{
+    message g = { .size = 0 }, node = node_of("Attention", NAMES("x", "w", "w"), NAMES("y")), part;
+    cek_model *model;
+
+    put_whole(&node, "q_num_heads", 1);
+    put_whole(&node, "kv_num_heads", 1);
+    put_whole(&node, "is_causal", 1);
+    put_message(&g, 1, &node);
+    part = floats_of("w", 3, SHAPE(2, 1, 3), (const float[]){ 1, 2, 3, 4, 5, 6 }, 6);
+    put_message(&g, 5, &part);
+    ends_put(&g, 3, SHAPE(2, 0, 3));
+    assert_fails(cek_model_read_onnx(written(&g), NULL, &model), CEK_UNSUPPORTED, "Attention y",
+                 "steps that count samples");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("onnx_attend");
@@ -294,6 +312,7 @@ int main(void)
     tcase_add_loop_test(all, a_mask_of_truths_is_one_whatever_gives_it, 0, COUNT(masks));
     tcase_add_test(all, what_attention_has_no_part_for_is_refused);
     tcase_add_test(all, heads_of_a_width_that_counts_samples_are_refused);
+    tcase_add_test(all, causal_steps_that_count_samples_are_refused);
     suite_add_tcase(suite, all);
     return suite_run(suite);
 }
