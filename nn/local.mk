@@ -230,6 +230,7 @@ lib_LTLIBRARIES += %D%/libcekernels-nn.la
     %D%/onnx/operators.h \
     %D%/onnx/pieces.c \
     %D%/onnx/recurrent.c \
+    %D%/onnx/resample.c \
     %D%/onnx/sums.c \
     %D%/onnx/windows.c \
     %D%/program/arena.c \

@@ -97,6 +97,7 @@ static const cek__onnx_operator operators[] = {
     { "ReduceSumSquare", cek__onnx_reduce, CEK__SUM_SQUARES, FIRST },
     { "Relu", cek__onnx_apply, CEK_PW_RELU, FIRST },
     { "Reshape", cek__onnx_reshape, 0, FIRST },
+    { "Resize", cek__onnx_resize, 0, FIRST },
     { "Round", cek__onnx_round, 0, FIRST },
     { "Selu", cek__onnx_activation, CEK__ACTIVATION_SELU, FIRST },
     { "Shrink", cek__onnx_activation, CEK__ACTIVATION_SHRINK, FIRST },

@@ -101,6 +101,10 @@ cek_status cek__onnx_global_pool(cek__onnx_call *c); /* CEK_REDUCE_... */
 cek_status cek__onnx_lp_pool(cek__onnx_call *c);
 cek_status cek__onnx_lrn(cek__onnx_call *c);
 
+/* ---- resample.c ---- */
+
+cek_status cek__onnx_resize(cek__onnx_call *c);
+
 /* ---- sums.c ---- */
 
 enum {

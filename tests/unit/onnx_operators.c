@@ -478,6 +478,50 @@ static void gives(const message *node, int rank, int count, const double *expect
         ck_assert_double_eq_tol((double)y[i], expected[i], 8 * 4 * 0x1p-24);
 }
 
+/* Of x [N,1,2,2], 0 1 and 2 3, resized by factors, or where there is none to sizes. */
+static const struct {
+    const char *mode, *places;
+    float factors[4];
+    int64_t sizes[4];
+    int count;
+    double y[16];
+} resizes[] = {
+    { "nearest", "asymmetric", { 1, 1, 2, 2 }, { 0 }, 16, { 0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3 } },
+    { "nearest", "half_pixel", { 1, 1, 0.5f, 1.5f }, { 0 }, 3, { 0, 0, 1 } },
+    { "linear", "half_pixel", { 1, 1, 1, 2 }, { 0 }, 8, { 0, 0.25, 0.75, 1, 2, 2.25, 2.75, 3 } },
+    { "linear", "align_corners", { 1, 1, 2, 1 }, { 0 }, 8, { 0, 1, 2 / 3., 5 / 3., 4 / 3., 7 / 3., 2, 3 } },
+    { "cubic", "half_pixel", { 1, 1, 1, 2 }, { 0 }, 4, { -0.10546875, 0.2265625, 0.7734375, 1.10546875 } },
+    { "linear", "pytorch_half_pixel", { 0 }, { 1, 1, 1, 1 }, 1, { 0 } },
+};
+
+static message resized(int i, int64_t batch)
+{
+    const bool sizes = resizes[i].sizes[0] != 0;
+    message g = { .size = 0 },
+            node = node_of("Resize", sizes ? NAMES("x", "", "", "sizes") : NAMES("x", "", "factors"), NAMES("y"));
+    message part = floats_of("factors", 1, SHAPE(4), resizes[i].factors, 4);
+
+    put_text_attribute(&node, "mode", resizes[i].mode);
+    put_text_attribute(&node, "coordinate_transformation_mode", resizes[i].places);
+    put_message(&g, 1, &node);
+    put_message(&g, 5, &part);
+    part = list_of("sizes", resizes[i].sizes, 4);
+    put_message(&g, 5, &part);
+    ends_put(&g, 4, SHAPE(batch, 1, 2, 2));
+    return g;
+}
+
+START_TEST(an_image_is_resized_as_onnx_says)
+{
+    message g = resized(_i, 1);
+    float y[MOST];
+
+    ck_assert_int_ge(predicted(&g, ((const float[]){ 0, 1, 2, 3 }), 1, y), resizes[_i].count);
+    for (int i = 0; i < resizes[_i].count; i++)
+        ck_assert_double_eq_tol((double)y[i], resizes[_i].y[i], 16 * 0x1p-24);
+}
+END_TEST
+
 static message windows_of(const char *op, int64_t kernel, int64_t dilation)
 {
     message node = node_of(op, NAMES("x"), NAMES("y")), list = integers_of("kernel_shape", &kernel, 1, 0);
@@ -690,6 +734,15 @@ START_TEST(a_window_that_is_too_wide_is_refused)
 }
 END_TEST
 
+/* To sizes that have a number where x counts samples. */
+START_TEST(a_number_of_samples_is_not_resized)
+{
+    message g = resized(COUNT(resizes) - 1, 0);
+
+    refused(&g, "Resize y", "axis 0 counts samples");
+}
+END_TEST
+
 /* Of x [N,3] the column N. */
 START_TEST(an_index_that_depends_on_the_batch_is_refused)
 {
@@ -763,6 +816,7 @@ int main(void)
     tcase_add_test(all, an_axis_of_one_sample_is_squeezed_as_any_other);
     tcase_add_loop_test(all, what_has_no_axes_gets_those_that_it_is_given, 0, 2);
     tcase_add_loop_test(all, what_one_number_names_has_no_axis_of_rows, 0, 2);
+    tcase_add_loop_test(all, an_image_is_resized_as_onnx_says, 0, COUNT(resizes));
     tcase_add_test(all, windows_may_have_gaps);
     tcase_add_test(all, a_layer_norm_tells_its_statistics);
     tcase_add_test(all, a_loss_of_scores_tells_the_probabilities_too);
@@ -773,6 +827,7 @@ int main(void)
     tcase_add_loop_test(all, pieces_of_any_number_of_samples_are_refused, 0, 2);
     tcase_add_loop_test(all, pieces_that_are_not_the_whole_are_refused, 0, 3);
     tcase_add_test(all, a_window_that_is_too_wide_is_refused);
+    tcase_add_test(all, a_number_of_samples_is_not_resized);
     tcase_add_test(all, an_index_that_depends_on_the_batch_is_refused);
     tcase_add_test(all, an_axis_too_long_for_indices_from_its_end_is_refused);
     tcase_add_test(all, a_batch_norm_without_its_bias_is_refused);
