@@ -317,7 +317,7 @@ cek_status cek__onnx_trilu(cek__onnx_call *c)
                        .chain = { 2,
                                   { { .code = CEK_PW_CONST }, { .code = CEK_PW_SELECT, .a = 1, .b = 0, .c = 2 } } } };
     cek__dims dims;
-    int64_t diagonal = 0, shape[2], count;
+    int64_t list[CEK__CALL_LIST] = { 0 }, shape[2], count;
     float *kept = NULL;
     int one;
 
@@ -327,7 +327,7 @@ cek_status cek__onnx_trilu(cek__onnx_call *c)
     if (dims.rank < 2 || dims.samples >> (dims.rank - 2))
         CEK_FAIL(CEK_UNSUPPORTED, "of what are no matrices of each sample");
     if (cek__call_has(c, 1)) {
-        CEK_TRY(cek__call_integers(c, 1, &diagonal, &one));
+        CEK_TRY(cek__call_integers(c, 1, list, &one));
         if (one != 1)
             CEK_FAIL(CEK_BAD_INPUT, "%d diagonals", one);
     }
@@ -338,7 +338,7 @@ cek_status cek__onnx_trilu(cek__onnx_call *c)
     for (int64_t i = 0; i < count; i++) {
         const int64_t above = i % shape[1] - i / shape[1];
 
-        kept[i] = upper ? above >= diagonal : above <= diagonal;
+        kept[i] = upper ? above >= *list : above <= *list;
     }
     CEK_TRY(cek__layer_constant(&c->layer, 2, shape, kept, &part.input[1]));
     st = cek__graph_add(c->graph, &part, &c->out[0]);

@@ -779,6 +779,22 @@ START_TEST(an_axis_too_long_for_indices_from_its_end_is_refused)
 }
 END_TEST
 
+/* As many as a list may have, and none. */
+START_TEST(a_triangle_has_one_diagonal)
+{
+    message g = { .size = 0 }, node = node_of("Trilu", NAMES("x", "diagonals"), NAMES("y")), part;
+    int64_t diagonals[64];
+    cek_model *model;
+
+    memset(diagonals, 0x55, sizeof diagonals);
+    put_message(&g, 1, &node);
+    part = list_of("diagonals", diagonals, _i);
+    put_message(&g, 5, &part);
+    ends_put(&g, 3, SHAPE(0, 2, 2));
+    assert_fails(cek_model_read_onnx(written(&g), NULL, &model), CEK_BAD_INPUT, "Trilu y", _i ? "64 diag" : "0 diag");
+}
+END_TEST
+
 START_TEST(a_batch_norm_without_its_bias_is_refused)
 {
     static const float ones[2] = { 1, 1 };
@@ -830,6 +846,8 @@ int main(void)
     tcase_add_test(all, a_number_of_samples_is_not_resized);
     tcase_add_test(all, an_index_that_depends_on_the_batch_is_refused);
     tcase_add_test(all, an_axis_too_long_for_indices_from_its_end_is_refused);
+    tcase_add_loop_test(all, a_triangle_has_one_diagonal, 0, 1);
+    tcase_add_loop_test(all, a_triangle_has_one_diagonal, 64, 65);
     tcase_add_test(all, a_batch_norm_without_its_bias_is_refused);
     suite_add_tcase(suite, all);
     return suite_run(suite);
