@@ -81,24 +81,13 @@ out:
 /* Where several heads of queries have one of keys: that one, as often. */
 static cek_status heads_repeat(cek__onnx_call *c, int64_t heads, int *flow)
 {
-    cek_status st;
-    const cek__dims dims = *cek__call_dims(c, *flow);
-    cek__dims five = { .rank = 5,
-                       .samples = dims.samples,
-                       .size = { dims.size[0], dims.size[1], 1, dims.size[2], dims.size[3] } };
-    cek__dims all = dims;
+    const int64_t own = cek__call_dims(c, *flow)->size[1];
 
-    if (dims.size[1] == heads)
+    if (own == heads)
         return CEK_OK;
-    if (heads % dims.size[1])
-        CEK_FAIL(CEK_BAD_INPUT, "%lld heads of queries, %lld of keys", (long long)heads, (long long)dims.size[1]);
-    CEK_TRY(cek__view(c->graph, *flow, &five, flow));
-    five.size[2] = heads / dims.size[1];
-    all.size[1] = heads;
-    CEK_TRY(cek__expand(c->graph, *flow, &five, flow));
-    st = cek__view(c->graph, *flow, &all, flow);
-out:
-    return st;
+    if (heads % own)
+        return cek__fail(CEK_BAD_INPUT, "%lld heads of queries, %lld of keys", (long long)heads, (long long)own);
+    return cek__onnx_repeat(c, *flow, 1, 2, heads / own, flow);
 }
 
 /* [T,S]: -infinity of the steps that come later than a query's own. */

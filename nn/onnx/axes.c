@@ -330,27 +330,21 @@ out:
     return st;
 }
 
-/* An axis of n elements is spread as [repeats, n]. */
-static cek_status axis_repeat(cek__onnx_call *c, int x, int axis, int64_t repeats, int *out)
+cek_status cek__onnx_repeat(cek__onnx_call *c, int x, int axis, int at, int64_t times, int *out)
 {
     cek_status st;
-    const cek__dims dims = *cek__call_dims(c, x);
-    cek__dims split = { .rank = dims.rank + 1, .outside = dims.outside }, all;
+    cek__dims all = *cek__call_dims(c, x), split = all;
 
-    if (dims.rank == CEK_RANK_MAX || dims.samples >> axis & 1)
+    if (all.rank == CEK_RANK_MAX || all.samples >> axis & 1)
         CEK_FAIL(CEK_UNSUPPORTED, "axis %d is of samples, or one of %d", axis, CEK_RANK_MAX);
-    for (int i = 0; i < split.rank; i++) {
-        int from = i > axis ? i - 1 : i;
-
-        split.size[i] = i == axis ? 1 : dims.size[from];
-        split.samples |= i == axis ? 0 : (dims.samples >> from & 1) << i;
-    }
+    memmove(split.size + at + 1, split.size + at, (size_t)(all.rank - at) * sizeof *split.size);
+    split.rank++;
+    split.size[at] = 1;
+    split.samples = (all.samples & ((1u << at) - 1)) | all.samples >> at << (at + 1);
     CEK_TRY(cek__view(c->graph, x, &split, &x));
-    split = *cek__call_dims(c, x);
-    split.size[axis] = repeats;
+    split.size[at] = times;
     CEK_TRY(cek__expand(c->graph, x, &split, &x));
-    all = dims;
-    all.size[axis] *= repeats;
+    all.size[axis] *= times;
     st = cek__view(c->graph, x, &all, out);
 out:
     return st;
@@ -370,7 +364,7 @@ cek_status cek__onnx_tile(cek__onnx_call *c)
         if (repeats[i] < 1 || repeats[i] > INT32_MAX)
             CEK_FAIL(CEK_UNSUPPORTED, "%lld repeats", (long long)repeats[i]);
         if (repeats[i] > 1)
-            CEK_TRY(axis_repeat(c, x, i, repeats[i], &x));
+            CEK_TRY(cek__onnx_repeat(c, x, i, i, repeats[i], &x));
     }
     c->out[0] = x;
 out:

@@ -77,6 +77,8 @@ cek_status cek__onnx_unsqueeze(cek__onnx_call *c);
 cek_status cek__onnx_transpose(cek__onnx_call *c);
 cek_status cek__onnx_expand(cek__onnx_call *c);
 cek_status cek__onnx_constant_of_shape(cek__onnx_call *c);
+/* Elements of an axis as often: all of them behind each other, `at` that axis; each by itself, at the next one. */
+cek_status cek__onnx_repeat(cek__onnx_call *c, int x, int axis, int at, int64_t times, int *out);
 cek_status cek__onnx_tile(cek__onnx_call *c);
 cek_status cek__onnx_concat(cek__onnx_call *c);
 cek_status cek__onnx_depth_to_space(cek__onnx_call *c);

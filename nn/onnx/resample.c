@@ -4,7 +4,6 @@
  * Places are computed in floats, as ONNX Runtime does: which of two elements is nearer may hang on the last bit. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/alloc.h"
 #include "nn/onnx/operators.h"
@@ -75,27 +74,6 @@ static bool repeats(const float *matrix, int64_t in, int64_t out)
     return is;
 }
 
-/* An axis of n elements is spread as [n, times]. */
-static cek_status axis_repeat(cek__onnx_call *c, int x, int axis, int64_t times, int *out)
-{
-    cek_status st;
-    cek__dims all = *cek__call_dims(c, x), split = all;
-
-    if (all.rank == CEK_RANK_MAX)
-        CEK_FAIL(CEK_UNSUPPORTED, "%d axes", CEK_RANK_MAX);
-    memmove(split.size + axis + 1, split.size + axis, (size_t)(all.rank - axis) * sizeof *split.size);
-    split.rank++;
-    split.size[axis + 1] = 1;
-    split.samples = (all.samples & ((1u << axis) - 1)) | (all.samples >> axis << (axis + 1));
-    CEK_TRY(cek__view(c->graph, x, &split, &x));
-    split.size[axis + 1] = times;
-    CEK_TRY(cek__expand(c->graph, x, &split, &x));
-    all.size[axis] *= times;
-    st = cek__view(c->graph, x, &all, out);
-out:
-    return st;
-}
-
 static cek_status axis_multiply(cek__onnx_call *c, int x, int axis, int64_t out, const float *matrix, int *y)
 {
     cek_status st;
@@ -124,7 +102,8 @@ static cek_status axis_resample(cek__onnx_call *c, const resampling *r, int axis
     CEK_TRY(cek__calloc((size_t)(in * out), sizeof *matrix, &matrix));
     for (int64_t i = 0; i < out; i++)
         column_fill(r, in, out, place_of(r, i, in, out, scale), matrix + i);
-    st = repeats(matrix, in, out) ? axis_repeat(c, *x, axis, out / in, x) : axis_multiply(c, *x, axis, out, matrix, x);
+    st = repeats(matrix, in, out) ? cek__onnx_repeat(c, *x, axis, axis + 1, out / in, x)
+                                  : axis_multiply(c, *x, axis, out, matrix, x);
 out:
     free(matrix);
     return st;
