@@ -164,14 +164,19 @@ cek_status cek__conv_transposed(cek__graph *graph, int x, int w, const cek__wind
 {
     cek__part part = { .kind = CEK__PART_CONV_DATA, .inputs = 2, .input = { x, w }, .dims = graph->flows[x].dims };
     const cek__dims *weights = &graph->flows[w].dims;
+    bool large = __builtin_mul_overflow(weights->size[1], groups, &part.dims.size[1]);
 
     part.conv.windows = *windows;
     part.conv.groups = groups;
-    part.dims.size[1] = weights->size[1] * groups;
-    for (int i = 0; i < part.dims.rank - 2 && i < CEK_SPATIAL_MAX && weights->rank == part.dims.rank; i++)
-        part.dims.size[2 + i] = (part.dims.size[2 + i] - 1) * windows->stride[i] - windows->pad_lo[i] -
-                                windows->pad_hi[i] + windows->dilation[i] * (weights->size[2 + i] - 1) + 1 +
-                                (more ? more[i] : 0);
+    for (int i = 0; i < part.dims.rank - 2 && i < CEK_SPATIAL_MAX && weights->rank == part.dims.rank; i++) {
+        int64_t *size = &part.dims.size[2 + i], reach = windows->dilation[i] * (weights->size[2 + i] - 1) + 1 -
+                                                        windows->pad_lo[i] - windows->pad_hi[i] + (more ? more[i] : 0);
+
+        large |= __builtin_mul_overflow(*size - 1, windows->stride[i], size) ||
+                 __builtin_add_overflow(*size, reach, size);
+    }
+    if (large)
+        return cek__fail(CEK_INVALID, "transposed convolution: its result is too large");
     return cek__graph_add(graph, &part, out);
 }
 

@@ -779,6 +779,19 @@ START_TEST(an_axis_too_long_for_indices_from_its_end_is_refused)
 }
 END_TEST
 
+START_TEST(more_groups_than_there_can_be_are_refused)
+{
+    message g = { .size = 0 }, node = node_of("ConvTranspose", NAMES("x", "w"), NAMES("y")), part;
+
+    put_whole(&node, "group", INT64_MAX);
+    put_message(&g, 1, &node);
+    part = floats_of("w", 4, SHAPE(1, 2, 1, 1), table, 2);
+    put_message(&g, 5, &part);
+    ends_put(&g, 4, SHAPE(0, 1, 2, 2));
+    refused(&g, "ConvTranspose y", "too large");
+}
+END_TEST
+
 /* As many as a list may have, and none. */
 START_TEST(a_triangle_has_one_diagonal)
 {
@@ -846,6 +859,7 @@ int main(void)
     tcase_add_test(all, a_number_of_samples_is_not_resized);
     tcase_add_test(all, an_index_that_depends_on_the_batch_is_refused);
     tcase_add_test(all, an_axis_too_long_for_indices_from_its_end_is_refused);
+    tcase_add_test(all, more_groups_than_there_can_be_are_refused);
     tcase_add_loop_test(all, a_triangle_has_one_diagonal, 0, 1);
     tcase_add_loop_test(all, a_triangle_has_one_diagonal, 64, 65);
     tcase_add_test(all, a_batch_norm_without_its_bias_is_refused);
