@@ -9,7 +9,7 @@
 #include "backends/cpu/sizes.h"
 
 enum {
-    FEW = 7,              /* rows: tiles of what was packed are never faster */
+    FEW = 7,              /* rows: tiles, for which B would have to be packed, are never faster */
     SOME = 12,            /* the most, where A does not stay in L1 from end to end */
     ROWS_MAX = 24,        /* the most of all */
     FAR_BYTES = 16 << 20, /* of B, which no L3 holds: tiles ask for it ahead */
