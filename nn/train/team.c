@@ -153,8 +153,8 @@ static void replica_release(void *replica)
     cek__replica_free(replica);
 }
 
-/* Waits for all, and keeps the text: one may still be copying from another's memory, and for good where it is lost. */
-static void all_quiesce(cek__team *team)
+/* Keeps the text. One may still be copying from another's memory, and for good where it is lost. */
+void cek__team_quiesce(cek__team *team)
 {
     char text[CEK__ERROR_TEXT_MAX];
     strcpy(text, cek_error_text());
@@ -169,7 +169,7 @@ static void all_quiesce(cek__team *team)
 
 void cek__team_close(cek__team *team)
 {
-    all_quiesce(team);
+    cek__team_quiesce(team);
     for (size_t i = 0; team->crew && i < team->count; i++)
         if (team->replicas[i])
             cek__crew_release(team->crew, cek__replica_device(team->replicas[i]), replica_release, team->replicas[i]);
@@ -200,11 +200,6 @@ cek__share cek__team_share(const cek__team *team, size_t index, const cek__share
     if (whole->targets)
         part.targets = (const unsigned char *)whole->targets + first * row->target;
     return part;
-}
-
-void cek__team_quiesce(cek__team *team)
-{
-    all_quiesce(team);
 }
 
 typedef struct reading {

@@ -316,10 +316,11 @@ START_TEST(rows_of_b_that_begin_within_lines_are_asked_for_whole)
         spies_place(config, wholes, NULL, copies, &s);
         cek__gemm_plan(&d, &s.config, 1, &plan);
         const product_plan *p = &plan.product;
-        if (plan.swapped) /* M rows are whole panels of columns, of narrow vectors */
+        /* M rows are whole panels of columns, of tiles that are higher than wide */
+        if (plan.swapped && config->kernels->mr > config->kernels->nr)
             continue;
         plans++;
-        EXPECT(p->way_b == PACK_ACROSS && p->sizes.nc > 0, "%s: another plan", config->isa);
+        EXPECT(!plan.swapped && p->way_b == PACK_ACROSS && p->sizes.nc > 0, "%s: another plan", config->isa);
         void *workspace = guarded(plan.workspace_bytes, 0);
         float *a = calloc(M * K, sizeof *a), *b = calloc((size_t)K * N, sizeof *b), *c = calloc(M * N, sizeof *c);
         rows_of_b = (struct rows_of_b){ .b = b, .ld = N, .nr = config->kernels->nr, .cols = p->sizes.nc };

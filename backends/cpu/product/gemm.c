@@ -20,7 +20,6 @@ enum {
     LATE_BYTES = 16 << 20, /* ... that holds so much of it: what comes from memory is as late in any order */
     THIN_DEPTH = 128,      /* from which on sums of a few more rows may come and go */
     THIN_BYTES = 16 << 20, /* of B: the same */
-    ONCE_ROWS = 4,         /* for which dot products read B once: nothing is gained by a copy */
     LONG_SUMS = 256,       /* terms: turning the result around costs little beside them */
     DEPTH_MOST = 2048      /* floats: longer runs of a row are no faster */
 };
@@ -291,16 +290,17 @@ static void plan_packed(const gemm_desc *desc, const cpu_config *config, int wor
     const product_plan *p = &out->product;
     gemm_plan packed;
 
+    const bool dots = out->vector; /* planned for one worker, with other bits anyway */
     if (p->thin || p->n == 0 || p->k == 0 || (desc->batch > 1 && desc->b.batch_stride != 0))
         return;
-    if (out->vector && (out->d.m <= ONCE_ROWS || desc->a.type != CPU_F32 || desc->b.type != CPU_F32))
+    if (dots && (out->d.m <= VECTOR_PASS_ROWS || desc->a.type != CPU_F32 || desc->b.type != CPU_F32))
         return;
-    plan_one(desc, config, out->vector ? 1 : workers, 0, out->vector ? 0 : p->sizes.kc, &packed);
+    plan_one(desc, config, dots ? 1 : workers, 0, dots ? 0 : p->sizes.kc, &packed);
     /* to what C holds sums of several blocks are added one by one, or all together */
-    const int adds_otherwise = desc->accumulate && packed.product.in_place != p->in_place && p->k > p->sizes.kc;
-    if ((adds_otherwise && !out->vector) || packed.product.cost > packed_pays * p->cost)
+    const bool adds_otherwise = desc->accumulate && packed.product.in_place != p->in_place && p->k > p->sizes.kc;
+    if ((adds_otherwise && !dots) || packed.product.cost > packed_pays * p->cost)
         return;
-    if (out->vector && workers > 1)
+    if (dots && workers > 1)
         plan_one(desc, config, workers, 0, 0, &packed);
     product_name(&packed);
     packed.packed_bytes = (size_t)(round_up(desc->n, packed.product.nr) * packed.product.k) * sizeof(float);

@@ -13,7 +13,6 @@ enum {
     SOME = 12,            /* the most, where A does not stay in L1 from end to end */
     ROWS_MAX = 24,        /* the most of all */
     FAR_BYTES = 16 << 20, /* of B, which no L3 holds: tiles ask for it ahead */
-    PASS_ROWS = 4,        /* kernels take at once, or half as many */
     DEEP = 2048,          /* terms of which L1 does not hold more rows than these from one pass to the next ... */
     NEAR_FLOATS = 8192,   /* ... but so much of A and B */
     COLUMNS = 64,         /* of one task at most, */
@@ -160,8 +159,8 @@ static void narrow_dots(const gemm_desc *d, const cpu_kernels *kernels, vectors 
 static void float_dots(const gemm_desc *d, const cpu_kernels *kernels, vectors x, const float *b, int64_t cols,
                        float *sums, int64_t ld, float *more)
 {
-    const bool deep = d->m > PASS_ROWS && d->k > DEEP && !is_far(d);
-    const int64_t strip = deep ? NEAR_FLOATS / (d->m + PASS_ROWS) / 16 * 16 : d->k;
+    const bool deep = d->m > VECTOR_PASS_ROWS && d->k > DEEP && !is_far(d);
+    const int64_t strip = deep ? NEAR_FLOATS / (d->m + VECTOR_PASS_ROWS) / 16 * 16 : d->k;
 
     kernels->dots(d->m, cols, least(strip, d->k), x.at, x.ld, b, d->b.col_stride, sums, ld);
     for (int64_t k = strip; k < d->k; k += strip) {

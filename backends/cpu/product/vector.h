@@ -7,6 +7,9 @@
 
 #include "backends/cpu/product/gemm.h"
 
+/* Kernels take so many rows at once, or half as many: B is read once for them, and nothing is gained by a copy. */
+enum { VECTOR_PASS_ROWS = 4 };
+
 /* cek__gemm_is_vector - whether the product (in plan->d's roles) is one of them; `cost`: what tiles would take, in
  * plan.c's cycles, on one worker. */
 int cek__gemm_is_vector(const gemm_desc *d, const cpu_config *config, double cost);
